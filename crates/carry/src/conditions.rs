@@ -13,7 +13,7 @@
 //! | `list` | a list that is known by value, and telling it |
 //! | `binary_rows` | its rows as an execution tells them |
 //!
-//! Row counts are in `capture`.
+//! Row counts are in `diagnostics`.
 
 pub mod binary_rows;
 mod does;

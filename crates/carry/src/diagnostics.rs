@@ -1,5 +1,4 @@
-//! What a session can ask about the rows of its last statement (rule 10): counted from the answer itself, and
-//! `FOUND_ROWS()` read back where rows were counted that were never sent. Conditions are in `conditions`.
+//! Row counts of a statement, counted from its answer (rule 10). Conditions are in `conditions`.
 
 pub mod capture;
 

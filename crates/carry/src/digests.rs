@@ -29,7 +29,7 @@ const ASK_AGAIN: Span = Span::from_secs(5);
 /// has room for, and where a server has very many tables its answers take long.
 const ASK_SHARE: u64 = 20;
 
-/// So long is between two of them at least.
+/// The shortest time between two questions about reads that share no lane.
 const ASK_PAUSE: Span = Span::from_ms(20);
 
 /// So large a share of executions may be slow: about one of 32. One that gave an error or a warning
@@ -62,7 +62,7 @@ impl Digest {
         })
     }
 
-    /// The same of what was prepared, which shares no lane.
+    /// The digest of a prepared statement, which shares no lane.
     pub fn prepared(number: u64, within: (KeyId, Option<&[u8]>)) -> Self {
         Self::new(number.rotate_left(32), within, Does::Keeps)
     }
@@ -90,7 +90,7 @@ pub struct Sample {
 /// What counts as fast and small.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// Who takes so long loses those behind it.
+    /// A lane head that exceeds this loses its followers.
     pub stall: Span,
     /// The largest answer.
     pub bytes: usize,
@@ -225,7 +225,7 @@ impl Digests {
         true
     }
 
-    /// Such a question was sent.
+    /// A question about the tables of a read that shares no lane was sent.
     pub fn asked(&mut self, now: Timestamp) {
         self.asked = Some(now);
     }

@@ -1,6 +1,5 @@
-//! What a command will do to what its session holds on a backend, or has it told, as far as that can be told from the
-//! command: remembered with it until its answer comes. Owns the telling; what is held is in `holdings`,
-//! what a prepared statement's answer changes in `prepared`.
+//! What a command does to prepared statements, to what its session holds on a backend, and to session tracking: remembered with
+//! the command until its answer comes.
 
 use session::statement::Holding;
 use wire::Piece;

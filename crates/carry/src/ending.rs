@@ -1,5 +1,4 @@
-//! What backends say: each piece goes to the client of the command it answers, or is taken in if
-//! the command was ours.
+//! How the answer to a command ended.
 
 use wire::ErrPacket;
 

@@ -138,7 +138,7 @@ impl ClientError {
         Self::new(code::ACCESS_DENIED, b"28000", text)
     }
 
-    /// The same where no password would do, in the servers' words.
+    /// Access is denied whatever the password, in the servers' words.
     pub fn access_denied_whatever(user: &[u8], host: &str) -> Self {
         let user = String::from_utf8_lossy(user);
         let text = format!("{DENIED} '{user}'@'{host}'");

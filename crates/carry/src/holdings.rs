@@ -27,7 +27,7 @@ pub struct Holdings {
     pub texts: Texts,
     /// Prepared statements that stay on this backend, by the client's ids.
     pub prepared: Vec<u32>,
-    /// Those with an open cursor.
+    /// Prepared statements with an open cursor, by the client's ids.
     pub cursors: Vec<u32>,
     /// Of these, more may be held than is listed: they last until the session ends or is reset.
     pub uncertain: PinReasons,

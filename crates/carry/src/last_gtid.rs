@@ -1,6 +1,6 @@
-//! `@@last_gtid`, as MariaDB has it: the transaction that the session has written to the binary log last, for which an
-//! application may wait on a replica (`MASTER_GTID_WAIT()`). The server's tracker tells it with each write, and takes it
-//! from nobody: a text that asks gets the session's in its place.
+//! `@@last_gtid` of MariaDB: the transaction that the session has written to the binary log last, for which an application may
+//! wait on a replica (`MASTER_GTID_WAIT()`). The session tracker reports it with each write, and no client may set it: a text
+//! that asks for it gets the session's value in its place.
 
 use std::fmt;
 

@@ -1,7 +1,10 @@
-//! Commands as they are written to a backend.
+//! Commands as they are written to a backend, and those that change the schema or the role of its session.
 
 use session::statement::{Kind, Traits};
 use wire::{Command, PacketWriter, write_packet};
+
+/// A schema that everybody may select.
+pub const LEFT_FOR: &[u8] = b"information_schema";
 
 /// True of a statement before which the schema of its session is not selected: it selects one, or it may take the role
 /// that it sets.
@@ -14,7 +17,7 @@ pub fn put_command(outbox: &mut Vec<u8>, command: Command, argument: &[u8]) {
     put_command_of(outbox, command, [b"", argument]);
 }
 
-/// The same with an argument of two parts. Returns the sequence id of its last packet.
+/// Appends a command of our own with an argument of two parts. Returns the sequence id of its last packet.
 pub fn put_command_of(outbox: &mut Vec<u8>, command: Command, argument: [&[u8]; 2]) -> u8 {
     let [first, second] = argument;
     let next = if first.len() + second.len() < wire::MAX_PAYLOAD - 1 {
@@ -28,9 +31,6 @@ pub fn put_command_of(outbox: &mut Vec<u8>, command: Command, argument: [&[u8]; 
     };
     next.wrapping_sub(1)
 }
-
-/// A schema that everybody may select.
-pub const LEFT_FOR: &[u8] = b"information_schema";
 
 /// True if a statement may set the role of its session.
 pub fn sets_role(kind: Kind, traits: Traits) -> bool {

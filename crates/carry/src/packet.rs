@@ -1,5 +1,4 @@
-//! The command phase of clients: packets are cut out of what arrives, and each command is
-//! answered here, sent to a backend, or kept until it can be.
+//! A client's command as it came, and what became of it.
 
 use session::statement::{Kind, Traits};
 use wire::Command;

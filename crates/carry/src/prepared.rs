@@ -1,9 +1,5 @@
-//! Prepared statements of the binary protocol, as commands of clients. A client's ids are its own: nothing
-//! here pins, but for what only one backend can have (cursors, and the few statements that ask a backend
-//! for what it knows of its own last statement).
-//!
-//! Owns the commands that need no backend, and what becomes of a session when they are answered. How a
-//! backend comes to have a statement is in `on_demand`, what it is sent is in `named`.
+//! Prepared statements of the binary protocol. A client's statement ids are its own, so a prepared statement does not pin, except
+//! with a cursor, or if it asks a backend for the counts and conditions of the statement before it.
 
 pub mod backend_statements;
 pub mod by_name;
@@ -45,9 +41,7 @@ impl Preparing {
             keeps: None,
         }
     }
-}
 
-impl Preparing {
     /// Takes note of a piece of the answer.
     pub fn note(&mut self, piece: &Piece<'_>) {
         if let Piece::PrepareOk(_) = piece {

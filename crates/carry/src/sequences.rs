@@ -17,7 +17,7 @@ const SEQUENCES_MAX: usize = 16;
 pub struct SequencesHere {
     /// Some text has drawn since the connection was opened or reset.
     pub drawn: bool,
-    /// Those of which the attached session has drawn; the last of them by a statement that has not succeeded yet.
+    /// The sequences of which the attached session has drawn; the last of them by a statement that has not succeeded yet.
     own: Vec<Sequence>,
     /// How many of them are certain.
     certain: usize,

@@ -11,8 +11,8 @@ use session::Interner;
 #[derive(Clone, Debug, Default)]
 pub struct SessionMemory(pub Arc<Counts>);
 
-#[derive(Debug, Default)]
 /// Bytes in use, and how often more was refused.
+#[derive(Debug, Default)]
 pub struct Counts {
     bytes: AtomicUsize,
     /// How often more was refused.
@@ -56,7 +56,7 @@ impl Kept {
         self.bytes = bytes;
     }
 
-    /// The same, if it was counted before.
+    /// It is so much by now, if it was counted before.
     pub fn recount(&mut self, bytes: usize) {
         if let Some(of) = self.of.clone() {
             self.count(bytes, &of);

@@ -1,6 +1,5 @@
-//! Whether a plain read is of base tables only: asked of the backend that ran it, once its digest has
-//! shown that it would suit a lane. A view can call a function that writes, and what is in a lane may
-//! have to be sent twice (rule 6).
+//! Whether a plain read is of base tables only: asked of the backend that ran it. A view can call a function that writes, and a
+//! read in a lane may have to be sent twice (rule 6).
 
 use events::Timestamp;
 use wire::TextResultSet;

@@ -40,7 +40,7 @@ impl Untold {
         self.found.has_others
     }
 
-    /// Those that were set and not told; `None` if that is not known. A SET that fails has set nothing, and what is behind
+    /// The variables that were set and not told; `None` if that is not known. A SET that fails has set nothing, and what is behind
     /// it never ran.
     pub fn missing(&self) -> Option<impl Iterator<Item = &[u8]>> {
         let ran = self.found.sets.as_ref()?.iter();
@@ -99,7 +99,7 @@ impl ReadVariables {
 }
 
 /// What the first row has of a variable in this column, as the tracker would tell it. `None` if there is no row.
-pub fn value_told(rows: &TextResultSet, column: usize) -> Option<&[u8]> {
+fn value_told(rows: &TextResultSet, column: usize) -> Option<&[u8]> {
     let value = rows.rows().next()?.get(column)?.as_deref();
     Some(match value {
         Some(b"0") if rows.is_switch(column) => b"OFF",

@@ -14,7 +14,6 @@ use crate::track_lists::{Asked, DEFAULT, LIST, TrackLists};
 /// In front of the names of all variables that say what is tracked.
 pub const PREFIX: &[u8] = b"session_track_";
 
-// The types of entries in a block.
 /// The kind of entries about variables.
 pub const VARIABLES: u8 = 0;
 
@@ -25,7 +24,7 @@ const STATE: u8 = 2;
 
 const GTIDS: u8 = 3;
 
-/// What of it a session has a say in; nothing at first. One byte, for each session has it.
+/// What of session tracking a session has a say in; nothing at first. One byte, for each session has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrackFilter(u8);
 

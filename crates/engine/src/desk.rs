@@ -1,19 +1,19 @@
 //! The desk takes events, asks the rooms, and carries out what they decide. The only room with methods of [`Engine`].
 
-pub(crate) mod accounts;
-pub(crate) mod answers;
-pub(crate) mod attach;
-pub(crate) mod backends;
-pub(crate) mod commands;
-pub(crate) mod endings;
-pub(crate) mod handler;
-pub(crate) mod invariants;
-pub(crate) mod kill;
-pub(crate) mod login;
-pub(crate) mod panics;
-pub(crate) mod serving;
-pub(crate) mod settle;
-pub(crate) mod timers;
+mod accounts;
+mod answers;
+mod attach;
+mod backends;
+mod commands;
+mod endings;
+mod handler;
+mod invariants;
+mod kill;
+mod login;
+mod panics;
+mod serving;
+mod settle;
+mod timers;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -52,7 +52,7 @@ pub struct Engine {
     stalls: Stalls,
     /// Backends that run something for clients that hung up, the first first.
     orphans: VecDeque<Orphan>,
-    /// Those that were killed, to no avail so far.
+    /// Orphans whose statement was killed and still runs.
     killed_orphans: VecDeque<Orphan>,
     /// Backends that go on with what a KILL was to end.
     surviving: Vec<Surviving>,

@@ -1,15 +1,16 @@
-//! How connections end: hang-ups, losses, refusals, draining.
+//! How connections end: hang-ups, losses, KILL, reads that may run once more.
 
-pub(crate) mod kill;
+mod kill;
 pub(crate) mod kill_again;
-pub(crate) mod leaving;
+mod leaving;
 pub(crate) mod orphans;
 pub(crate) mod panics;
-pub(crate) mod retry;
+mod retry;
 
+use carry::outbound::put_command;
 use events::{Close, Io};
 use membership::Key;
-use wire::{Piece, Told};
+use wire::{Command, Piece, Told};
 
 use crate::record::backend::{Backend, Exchange, PreparedXa, Purpose};
 use crate::record::client::State;
@@ -17,11 +18,11 @@ use crate::record::records::Records;
 use crate::record::shared::Mail;
 use crate::record::turn::Turn;
 
-/// The table of ids never becomes smaller than for about so many.
+/// The table of connection ids keeps room for about so many.
 const IDS_MIN: usize = 256;
 
 impl Records {
-    /// No client has the id any more. After a peak the table gives back what is far too much.
+    /// No client has the connection id any more. After a peak the table of ids shrinks.
     pub(crate) fn forget_id(&mut self, id: u32) {
         self.ids.remove(&id);
         let enough = self.ids.len().max(IDS_MIN);
@@ -30,8 +31,8 @@ impl Records {
         }
     }
 
-    /// A session is to begin anew that may have prepared an XA transaction: asks for that, before what it holds is let
-    /// go. True if so.
+    /// Before a session begins anew that may have prepared an XA transaction: has its backend roll back, whose answer says
+    /// whether it has. True if so.
     pub(crate) fn asks_for_prepared<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
@@ -59,13 +60,13 @@ impl Records {
             return self.slot_returned(turn);
         }
         if !backend.is_working() && backend.login.is_none() {
-            carry::outbound::put_command(turn.io.outbox(backend.handle), wire::Command::Quit, b"");
+            put_command(turn.io.outbox(backend.handle), Command::Quit, b"");
         }
         turn.io.close(backend.handle, Close::Flush);
         self.slot_returned(turn);
     }
 
-    /// All lists of those whose command waits to be sent.
+    /// The lists of the clients whose command waits to be sent.
     pub(crate) fn waiting_states(&self) -> Vec<State> {
         let of_key = |id| [State::Waiting(id), State::ForLane(id)];
         let of_all = [State::ForLock, State::Queued];
@@ -76,8 +77,8 @@ impl Records {
     }
 }
 
-/// The sequence id that an ERR packet in place of the rest of an answer has for the client: `None`
-/// in the middle of a packet. An answer begins with `first`.
+/// The sequence id of an ERR packet that ends an answer early for the client; `None` in the middle of a packet. `first`:
+/// the sequence id of the answer's first packet.
 pub(crate) fn next_sequence_id(exchange: &mut Exchange, first: u8) -> Option<u8> {
     let Purpose::Command(command) = &mut exchange.purpose else {
         return Some(first);

@@ -1,23 +1,23 @@
-//! The connection phase of clients.
+//! The connection phase: of clients, and of backends, up to those that have become of no use.
 
-pub(crate) mod anew;
-pub(crate) mod backend_auth;
-pub(crate) mod backend_login;
-pub(crate) mod broken;
+mod anew;
+mod backend_auth;
+mod backend_login;
+mod broken;
 pub(crate) mod dawdlers;
 pub(crate) mod denial;
-pub(crate) mod directory;
-pub(crate) mod expired;
-pub(crate) mod full_exchange;
-pub(crate) mod globals;
+mod directory;
+mod expired;
+mod full_exchange;
+mod globals;
 pub(crate) mod identity;
-pub(crate) mod init_connect;
-pub(crate) mod relay;
-pub(crate) mod relayed;
-pub(crate) mod retiring;
-pub(crate) mod set_option;
-pub(crate) mod tls;
-pub(crate) mod told;
+mod init_connect;
+mod relay;
+mod relayed;
+mod retiring;
+mod set_option;
+mod tls;
+mod told;
 pub(crate) mod vouching;
 
 use carry::errors::ClientError;
@@ -42,18 +42,19 @@ impl Records {
         admitted
     }
 
-    /// Counts one less.
+    /// Counts one client less.
     pub(crate) fn client_gone(&mut self) {
         self.shared.client_gone();
         self.counted -= 1;
     }
 
-    /// There is no room for the client, or none for whoever comes from there.
+    /// Refuses a connection before its client has a record: tells why, and closes it.
     pub(crate) fn turn_away<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
         handle: Handle,
-        (error, reason): (&ClientError, DisconnectReason),
+        error: &ClientError,
+        reason: DisconnectReason,
     ) -> Tag {
         let outbox = turn.io.outbox(handle);
         error.packet().encode(outbox, 0, Capabilities::empty());
@@ -62,6 +63,7 @@ impl Records {
         Owner::NOBODY
     }
 
+    /// The record of a client whose connection was accepted.
     pub(crate) fn new_client<I: Io<Mail>>(
         &mut self,
         turn: &Turn<'_, I>,
@@ -89,6 +91,7 @@ impl Records {
         }
     }
 
+    /// Sends the initial handshake.
     pub(crate) fn greet<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         self.clients.move_to(key, State::Login, turn.now);
         let (Some(client), Some(facts)) = (self.clients.get_mut(key), &self.known.facts) else {
@@ -156,9 +159,8 @@ impl Records {
             ..OkPacket::default()
         };
         ok.encode(turn.io.outbox(client.handle), login.sequence_id, 0x00);
-        // COM_CHANGE_USER changes nothing about that.
-        let method = compression(client.capabilities, login.zstd_level);
-        if let Some(method) = method.filter(|_| is_new) {
+        // COM_CHANGE_USER does not change the compression.
+        if is_new && let Some(method) = compression(client.capabilities, login.zstd_level) {
             let connection = (client.handle, Owner::Client(key).tag());
             turn.io.compress(connection, method);
         }
@@ -166,7 +168,7 @@ impl Records {
     }
 }
 
-/// How a client that logged in compresses. Of two it is zlib, as the servers have it.
+/// How a client that logged in compresses: with zlib if it can do both, as on the servers.
 fn compression(negotiated: Capabilities, zstd_level: u8) -> Option<Compression> {
     if negotiated.contains(Capabilities::COMPRESS) {
         return Some(Compression::Zlib);

@@ -1,21 +1,21 @@
 //! Who gets which backend: permits, places in lanes, slots and turns. Owns who waits and in which order; reads the
 //! records, and decides. The desk carries out what it decides.
 
-pub(crate) mod attach;
-pub(crate) mod awake;
-pub(crate) mod busy;
+mod attach;
+mod awake;
+mod busy;
 pub(crate) mod lanes;
-pub(crate) mod lending;
-pub(crate) mod lock_effects;
+mod lending;
+mod lock_effects;
 pub(crate) mod locks;
-pub(crate) mod need;
-pub(crate) mod overtime;
+mod need;
+mod overtime;
 pub(crate) mod permits;
-pub(crate) mod relay_places;
-pub(crate) mod seats;
-pub(crate) mod shares;
-pub(crate) mod standstill;
-pub(crate) mod tables;
+mod relay_places;
+mod seats;
+mod shares;
+mod standstill;
+mod tables;
 pub(crate) mod trouble;
 
 use std::collections::HashMap;
@@ -97,19 +97,15 @@ impl Matching {
             to_serve: Vec::new(),
         }
     }
-}
 
-impl Matching {
     /// The login of `id` that is decided next.
     pub(crate) fn next_relay_of(&self, id: KeyId) -> Option<Key> {
-        let next = self.next_relay().filter(|&(_, of)| of == id);
-        next.map(|(client, _)| client)
+        let (client, of) = self.next_relay()?;
+        (of == id).then_some(client)
     }
-}
 
-impl Matching {
     /// The login that a backend is to decide next, which has its place.
-    pub(crate) fn next_relay(&self) -> Option<(Key, KeyId)> {
+    fn next_relay(&self) -> Option<(Key, KeyId)> {
         self.relays.first().filter(|_| self.relays.place.is_some())
     }
 }

@@ -1,7 +1,7 @@
-//! What is counted, for those who look in.
+//! Figures and lines for reports.
 
-pub(crate) mod look;
-pub(crate) mod memory;
+mod look;
+mod memory;
 
 use session::statement::PinReason;
 

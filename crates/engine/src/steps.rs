@@ -1,8 +1,8 @@
 //! The steps of a command that need nothing but records: getting ready, sent, answered. The desk takes them.
 
-pub(crate) mod dispatch;
+mod dispatch;
 pub(crate) mod invariants;
-pub(crate) mod sending;
-pub(crate) mod settle;
+mod sending;
+mod settle;
 pub(crate) mod stalls;
 pub(crate) mod timers;

@@ -14,7 +14,7 @@ pub enum Form {
 
 /// A packet with a row of SHOW WARNINGS (level, number, message) in the form of an execution; `None` if it is
 /// malformed. Source: "Binary Protocol Resultset Row" in the MySQL manual; the number is an INT UNSIGNED.
-pub fn binary_condition(packet: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn binary_condition(packet: &[u8]) -> Option<Vec<u8>> {
     let mut values = Reader::new(packet.get(wire::HEADER_LEN..)?);
     let level = values.lenenc_bytes("level").ok()?;
     let code = values.lenenc_bytes("code").ok()?;

@@ -6,6 +6,42 @@
 use session::statement::{Flavor, Kind, PinReason, Statement, Traits};
 use wire::Command;
 
+/// Words one of which is in each definition that uses tables.
+const DEFINE: [&[u8]; 7] = [
+    b"table",
+    b"tables",
+    b"truncate",
+    b"view",
+    b"index",
+    b"trigger",
+    b"sequence",
+];
+
+/// One of these words, or of [`DEFINE`], is in each text of several statements, or of a compound one, that uses tables.
+const READ_OR_WRITE: [&[u8]; 18] = [
+    b"call",
+    b"from",
+    b"into",
+    b"insert",
+    b"replace",
+    b"update",
+    b"delete",
+    b"load",
+    b"execute",
+    b"show",
+    b"explain",
+    b"describe",
+    b"desc",
+    b"analyze",
+    b"handler",
+    b"nextval",
+    b"lastval",
+    b"setval",
+];
+
+/// The words of [`READ_OR_WRITE`] that are functions, too.
+const FUNCTIONS: [&[u8]; 2] = [b"insert", b"replace"];
+
 /// What a command does to the list of conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Does {
@@ -13,8 +49,8 @@ pub enum Does {
     Replaces,
     /// What there was stays, unless it gives some itself: then those are the list.
     Keeps,
-    /// The same of several statements: whether one of them has emptied the list on the backend is more than
-    /// their answers tell.
+    /// Several statements, each of which keeps it or replaces it: their answers do not tell whether one of them has emptied
+    /// the list on the backend.
     Several {
         /// One of them empties it, as far as the text tells.
         empties: bool,
@@ -25,7 +61,7 @@ pub enum Does {
     Gets,
     /// It adds what it gives.
     Adds,
-    /// The same, once it was read, and has a schema: without these, it empties the list.
+    /// It adds what it gives, if it can be read and has a schema; else it empties the list.
     Defines,
     /// It adds its error, if it fails.
     AddsError,
@@ -94,42 +130,6 @@ impl Does {
         }
     }
 }
-
-/// Words one of which is in each definition that uses tables.
-const DEFINE: [&[u8]; 7] = [
-    b"table",
-    b"tables",
-    b"truncate",
-    b"view",
-    b"index",
-    b"trigger",
-    b"sequence",
-];
-
-/// These, or one of the above, are in each text of several statements, or of a compound one, that uses tables.
-const READ_OR_WRITE: [&[u8]; 18] = [
-    b"call",
-    b"from",
-    b"into",
-    b"insert",
-    b"replace",
-    b"update",
-    b"delete",
-    b"load",
-    b"execute",
-    b"show",
-    b"explain",
-    b"describe",
-    b"desc",
-    b"analyze",
-    b"handler",
-    b"nextval",
-    b"lastval",
-    b"setval",
-];
-
-/// Those words that are functions, too.
-const FUNCTIONS: [&[u8]; 2] = [b"insert", b"replace"];
 
 /// True if a statement of MariaDB uses tables, as far as the words of its text tell.
 pub fn uses_tables(statement: &Statement, text: &[u8]) -> bool {

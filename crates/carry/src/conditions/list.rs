@@ -127,7 +127,7 @@ impl List {
     }
 
     /// Adds an error, as far as there is room. False if it cannot be written in the character set of the others.
-    pub fn add_error(&mut self, error: &ErrPacket<'_>) -> bool {
+    pub(crate) fn add_error(&mut self, error: &ErrPacket<'_>) -> bool {
         let mut is_ascii = true;
         each_packet(&self.answer, |piece| {
             is_ascii &= !matches!(piece, Piece::Row(_)) || !piece.payload().contains(&0);
@@ -179,7 +179,7 @@ impl List {
     }
 
     /// From now on its memory is counted.
-    pub fn counts_in(&mut self, memory: &SessionMemory) {
+    pub(crate) fn counts_in(&mut self, memory: &SessionMemory) {
         self.kept.count(self.answer.len(), memory);
     }
 }
@@ -248,7 +248,7 @@ fn selected(answer: &[u8], asked: Diagnostics) -> Vec<u8> {
     out.bytes
 }
 
-/// The same answer with the rows of an execution.
+/// The captured answer with the rows of an execution.
 fn in_binary(answer: &[u8]) -> Vec<u8> {
     let mut out = Packets::default();
     each_packet(answer, |piece| {

@@ -1,5 +1,4 @@
-//! Where a session's list of conditions is, and what becomes of that: one state, which answers and questions move.
-//! Asks nobody; how a list is brought to where it is needed is in `ask`.
+//! Where a session's list of conditions is: one state, which answers and questions move.
 
 use std::borrow::Cow;
 
@@ -116,7 +115,7 @@ impl Conditions {
         }
     }
 
-    /// That was sent.
+    /// The text that gives the list again was sent.
     pub fn repeats(&mut self) {
         self.place = Place::There;
     }
@@ -257,12 +256,12 @@ impl Place {
         }
     }
 
-    /// The same of an ERR packet.
+    /// An ERR packet by value.
     fn told(error: &ErrPacket<'_>) -> Self {
         Self::own(ClientError::told(error))
     }
 
-    /// The same, and what a backend has added that had nothing else.
+    /// The list, and on top of it what the backend has added to its own empty one.
     fn more(self) -> Self {
         match self {
             Self::Known(list) | Self::More(list) => Self::More(list),

@@ -98,7 +98,7 @@ impl LockAnswer {
     }
 
     /// What the call returned.
-    pub fn returned(&self, tells: LockTells, form: Form) -> Returned {
+    pub(crate) fn returned(&self, tells: LockTells, form: Form) -> Returned {
         let first = match form {
             Form::Text => self.first_of_text(),
             Form::Binary => self.first_of_binary(),
@@ -120,7 +120,7 @@ impl LockAnswer {
         Reader::new(&self.row).text_column("row").ok()
     }
 
-    /// The same of a row of the binary protocol. Of numbers only whether they are 1 is said.
+    /// The first value of a row of the binary protocol. Of numbers only whether they are 1 is said.
     fn first_of_binary(&self) -> Option<Option<&[u8]>> {
         let (_, row) = self.row.split_first()?;
         let bitmap = (usize::from(self.columns) + 9) / 8;
@@ -177,7 +177,7 @@ impl LockColumn {
         debug_assert_eq!(at, answer.len(), "an answer of our own goes on");
     }
 
-    /// The same as a backend would send it.
+    /// The answer with this column and its row, as a backend would send it.
     fn answer(
         self,
         (name, is_null, form): (&[u8], bool, Form),

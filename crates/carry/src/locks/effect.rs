@@ -40,7 +40,7 @@ impl LockEffect {
     }
 
     /// What the call returned, as far as the answer says it.
-    pub fn returned(&self) -> Returned {
+    pub(crate) fn returned(&self) -> Returned {
         self.answer.returned(self.call.tells, self.form)
     }
 
@@ -51,7 +51,7 @@ impl LockEffect {
     }
 
     /// What its session has of the lock so far.
-    pub fn take_ticket(&self) -> Option<LockTicket> {
+    pub(crate) fn take_ticket(&self) -> Option<LockTicket> {
         self.ticket.take()
     }
 

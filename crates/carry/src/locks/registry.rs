@@ -1,7 +1,7 @@
 //! Which user-level locks sessions of the front door hold, over all workers, and who waits for them here.
 //!
 //! Owns the order: first come, first served, for each lock. A lock of which nothing is known here has no entry; what the
-//! server says of a lock is always taken over. Who is told is posted by whoever looks for news at the end of a turn.
+//! server says of a lock is always taken over. Each worker posts the news at the end of its turns.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -23,7 +23,7 @@ pub type LockName = Arc<[u8]>;
 pub struct LockRegistry {
     locks: Mutex<HashMap<LockName, Lock>>,
     last: AtomicU64,
-    /// Those whose turn has come, and who have not been told.
+    /// The clients whose turn has come, and that have not been told.
     news: Mutex<VecDeque<News>>,
     has_news: AtomicBool,
     /// What a column with nothing but the value of `GET_LOCK` is like.
@@ -177,7 +177,7 @@ impl LockRegistry {
         self.has_news.store(true, Ordering::Relaxed);
     }
 
-    /// Also if a thread panicked while it held the lock: each entry is changed in one step.
+    /// Opens the table, also after a panic while it was open: each entry is changed in one step.
     fn open(&self) -> MutexGuard<'_, HashMap<LockName, Lock>> {
         self.locks.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -206,7 +206,7 @@ impl LockTicket {
 
     /// The lock is held by somebody whom nobody knows here, or nobody knows any more who holds it: the server decides
     /// for all who wait.
-    pub fn leave_to_server(self) {
+    pub(crate) fn leave_to_server(self) {
         let mut locks = self.registry.open();
         if let Some(lock) = locks.get(&self.name)
             && lock.number == self.number

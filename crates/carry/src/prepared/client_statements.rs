@@ -128,7 +128,7 @@ impl ClientStatements {
         self.open.get(self.place(self.resolve(id)?).ok()?)
     }
 
-    /// The same, to be changed.
+    /// The statement with this id, to be changed.
     pub fn get_mut(&mut self, id: u32) -> Option<&mut ClientStatement> {
         let place = self.place(self.resolve(id)?).ok()?;
         self.open.get_mut(place)

@@ -12,7 +12,7 @@ use crate::routines::{Routine, Routines};
 /// Routines that call each other are followed so deep.
 const DEPTH_MAX: usize = 8;
 
-/// And so many of them for one statement.
+/// So many routines are followed for one statement.
 const FOLLOWED_MAX: u32 = 64;
 
 /// A routine that nobody has asked about, or not lately.

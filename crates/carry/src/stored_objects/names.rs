@@ -15,7 +15,7 @@ pub enum Reached {
     Named,
 }
 
-/// Such names.
+/// Names of tables, views and routines.
 #[derive(Debug, Default)]
 pub struct Names {
     /// The schemas that have it, by what of a name stands in a text as a word.
@@ -90,7 +90,7 @@ fn longest_word(name: &[u8]) -> Option<&[u8]> {
 }
 
 /// What of a name stands in a text as a word; of several the longest.
-pub fn word_of(name: &[u8]) -> Option<Word> {
+fn word_of(name: &[u8]) -> Option<Word> {
     Some(longest_word(name)?.to_ascii_lowercase().into())
 }
 

@@ -33,7 +33,7 @@ use crate::record::limits::{Intent, Keeping, Kept, LimitsChange, LimitsOrder, Ri
 use crate::record::shared::{LoginSlot, Mail};
 use crate::record::turn::Turn;
 
-/// So many wait on a worker. One more has the answer of whoever is next told early.
+/// So many refusals wait on a worker at most. One more, and the next of them is told early.
 const HELD_BACK_MAX: usize = 1_024;
 
 /// What the account may do, by itself and by the roles that are active. Source: "Resource limits" in the manuals:
@@ -41,7 +41,7 @@ const HELD_BACK_MAX: usize = 1_024;
 const GRANTS: &[u8] = b"SHOW GRANTS";
 
 impl Engine {
-    /// The right of a client that comes from there to be in the connection phase.
+    /// The right of a client at `peer` to be in the connection phase; `None` if there is no room for it.
     pub(crate) fn place_to_log_in<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
@@ -57,9 +57,7 @@ impl Engine {
         self.refuse(turn, leaves, &error, DisconnectReason::TooManyLogins);
         self.records.shared.begin_login(max)
     }
-}
 
-impl Engine {
     /// Refuses a login. A wrong account or password is told later if the address has been wrong too often.
     pub(crate) fn deny<I: Io<Mail>>(
         &mut self,
@@ -86,7 +84,7 @@ impl Engine {
             .shared
             .strangers
             .mistook(client.origin.peer, turn.now);
-        // Who has to log in faster than that is not told at all otherwise.
+        // A longer pause would outlast the login, and the client would never be told.
         let wait = wait.min(self.records.settings.login_timeout.half());
         if wait.as_us() == 0 {
             return self.refuse(turn, key, &error, DisconnectReason::LoginRefused);
@@ -99,22 +97,20 @@ impl Engine {
         }
     }
 
-    /// Tells those whose time has come.
+    /// Tells the refusals whose time has come.
     pub(crate) fn denials_due<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
         while self.denials.due().is_some_and(|due| turn.now >= due) {
             self.tell_denial(turn);
         }
     }
 
-    /// Tells the next, if it is still there.
+    /// Tells the next refusal, if its client is still there.
     fn tell_denial<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
         if let Some(Reverse(Denial { key, error, .. })) = self.denials.held.pop() {
             self.refuse(turn, key, &error, DisconnectReason::LoginRefused);
         }
     }
-}
 
-impl Engine {
     /// Goes over to the accounts that were published last. Backends of those that may do other things than
     /// before, or are no more, are used up; where only logins bring others, by the next login.
     pub(crate) fn follow_accounts<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
@@ -162,7 +158,7 @@ impl Engine {
     }
 
     /// Has the database asked; the client is dealt with afterwards.
-    pub(crate) fn ask_for_accounts<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+    fn ask_for_accounts<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         let clients = &self.records.clients;
         let ticket = self.asking.add(key, |key| clients.get(key).is_some());
         self.records.counters.accounts_asked += 1;
@@ -251,7 +247,7 @@ impl Engine {
     }
 
     /// Has the accounts read again, while no client waits for that.
-    pub(crate) fn ask_for_accounts_soon(&mut self) {
+    fn ask_for_accounts_soon(&mut self) {
         self.asking.last += 1;
         let order = AccountsOrder {
             worker: self.records.worker,
@@ -292,15 +288,14 @@ impl Engine {
         self.give_up_connect(turn, key, text.to_owned());
         self.locked_out.extend(id);
     }
-}
 
-impl Engine {
     /// What the client sent when the password was due, as it is (`clear`) or under the key.
     pub(crate) fn password_came<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
-        (answered, clear): (Box<Answered>, bool),
+        answered: Box<Answered>,
+        clear: bool,
         payload: &[u8],
     ) -> Result<(), Malformed> {
         let Some(client) = self.records.clients.get(key) else {
@@ -365,7 +360,7 @@ impl Engine {
         }
     }
 
-    /// The password was looked at.
+    /// The password of a login was checked.
     pub(crate) fn password_checked<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
@@ -408,9 +403,7 @@ impl Engine {
         let error = ClientError::too_many_connections();
         self.refuse(turn, key, &error, DisconnectReason::TooManyLogins);
     }
-}
 
-impl Engine {
     /// Looks at a statement that may set limits. `None` if it goes on its way, perhaps with an intent;
     /// else what became of it.
     pub(crate) fn limits_command<I: Io<Mail>>(
@@ -523,8 +516,10 @@ impl Engine {
         let Some(backend) = self.records.pool.get_mut(backend) else {
             return;
         };
-        let awaited = backend.due.contains(Due::COMMAND);
-        let Some(client) = backend.client.filter(|_| awaited) else {
+        if !backend.due.contains(Due::COMMAND) {
+            return;
+        }
+        let Some(client) = backend.client else {
             return;
         };
         let rows = rows.into_iter().flat_map(TextResultSet::rows);
@@ -592,7 +587,7 @@ impl Engine {
         }
     }
 
-    /// The same of a statement whose client has hung up: the server has carried it out, so its limits are in force.
+    /// The server has accepted a statement whose client has hung up: its limits are kept, and nobody is told.
     pub(crate) fn keep_limits_for_nobody(&mut self, keeping: Keeping) {
         if keeping.reads_accounts {
             self.ask_for_accounts_soon();
@@ -619,7 +614,7 @@ impl Engine {
         awaits
     }
 
-    /// The limits were kept, or why they could not be.
+    /// The limits were kept, or could not be, and why: tells the client.
     pub(crate) fn limits_kept<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,

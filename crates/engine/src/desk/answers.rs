@@ -12,7 +12,7 @@ use membership::Key;
 use pool::State as BackendState;
 use session::is_charset_variable;
 use session::statement::{Kind, Traits};
-use wire::{OkPacket, Piece, ServerStatus, StateChange, Told, WalkError};
+use wire::{OkPacket, Piece, ServerStatus, StateChange, Told, WalkError, whole_packet};
 
 use crate::desk::Engine;
 use crate::endings::next_sequence_id;
@@ -141,7 +141,9 @@ impl Engine {
             at += piece.bytes().len();
             exchange.bytes += piece.bytes().len();
             let ending = self.piece(turn, key, exchange, &piece)?;
-            if let Some(ending) = ending.filter(|_| exchange.walk.is_done()) {
+            if exchange.walk.is_done()
+                && let Some(ending) = ending
+            {
                 return Ok((at, Progress::Complete(ending)));
             }
             if let Piece::Row(_) = piece {
@@ -295,7 +297,7 @@ impl Engine {
             return;
         };
         if turn.io.unsent(handle) > self.records.answers_ahead(turn, reading) {
-            self.stall(turn, (key, client));
+            self.stall(turn, key, client);
         }
     }
 
@@ -309,11 +311,9 @@ impl Engine {
             turn.io.resume_receive(backend.handle);
         }
     }
-}
 
-impl Engine {
     /// A client that was not listened to while its statement ran may have begun with its file.
-    pub(crate) fn take_upload<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+    fn take_upload<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         let client = self
             .records
             .pool
@@ -330,9 +330,7 @@ impl Engine {
         self.records.resume_client(turn, key, Pauses::all());
         self.consume_inbox(turn, key);
     }
-}
 
-impl Engine {
     /// The next piece of a command goes when the backend has taken the last one, unless it waits for its buffer (`hand_over`).
     pub(crate) fn goes_on_sending<I: Io<Mail>>(turn: &mut Turn<'_, I>, backend: &Backend) {
         if backend
@@ -343,23 +341,18 @@ impl Engine {
             turn.io.notify_drained(backend.handle);
         }
     }
-}
 
-impl Engine {
     /// A backend has sent bytes that answer no command.
-    pub(super) fn heard_unasked<I: Io<Mail>>(
-        &mut self,
-        turn: &mut Turn<'_, I>,
-        key: Key,
-        bytes: &[u8],
-    ) {
+    fn heard_unasked<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, bytes: &[u8]) {
         let Some(backend) = self.records.pool.get(key) else {
             return;
         };
         match Unasked::new(bytes) {
             Unasked::Farewell(error) => {
                 tracing::debug!(backend = ?key, code = error.code, "backend says that it closes");
-                if let Some(client) = backend.client.filter(|_| !backend.is_working()) {
+                if !backend.is_working()
+                    && let Some(client) = backend.client
+                {
                     self.records.tell_unasked(turn, client, &error);
                 }
             }
@@ -378,9 +371,7 @@ impl Engine {
         }
         self.backend_broken(turn, key);
     }
-}
 
-impl Engine {
     /// Sends the read that waits first, and those who wait behind it, if there is a lane with room, or
     /// a backend that can be brought to its state.
     pub(crate) fn serve_lanes<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, first: Key) -> bool {
@@ -442,13 +433,13 @@ impl Engine {
         let failed = odd && !command.counts.warned;
         self.records.counters.statement_errors += u64::from(failed);
         command.note_counts(&mut client.capture, failed);
-        match wire::whole_packet(&client.inbox).ok().filter(|_| odd) {
-            Some(packet) => {
+        match whole_packet(&client.inbox) {
+            Ok(packet) if odd => {
                 let count = command.counts.warnings.max(u16::from(failed));
                 let text = client.text(packet.payload.bytes());
                 client.capture.conditions.repeatable(text, count);
             }
-            None => {
+            _ => {
                 let conditions = &mut client.capture.conditions;
                 conditions.answered(command.does, &Answer::default());
                 // The next command may come to another backend.
@@ -469,9 +460,7 @@ impl Engine {
         }
         self.consume_inbox(turn, key);
     }
-}
 
-impl Engine {
     /// The lane gets no more reads, and those behind its head are sent again elsewhere.
     pub(crate) fn empty_lane<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, lane: Key) {
         let Some(id) = self.records.pool.key_of(lane) else {
@@ -499,7 +488,7 @@ impl Engine {
         self.serve(turn, id);
     }
 
-    /// Finds the heads that take too long.
+    /// Empties the lanes whose head takes too long.
     pub(crate) fn lanes_due<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
         if self.matching.lane_due.is_none_or(|at| turn.now < at) {
             return;
@@ -549,7 +538,7 @@ impl Engine {
 
     /// The answer at the head of a lane is more than its client takes, or than lanes are for: the
     /// others do not wait for it.
-    pub(crate) fn hold_back_lane<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, lane: Key) {
+    fn hold_back_lane<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, lane: Key) {
         let Some((backend, front)) = self
             .records
             .pool
@@ -561,7 +550,10 @@ impl Engine {
         let Purpose::Command(command) = &front.purpose else {
             return;
         };
-        let Some(client) = command.client.filter(|_| command.answered) else {
+        if !command.answered {
+            return;
+        }
+        let Some(client) = command.client else {
             return;
         };
         let Some(handle) = self.records.clients.get(client).map(|client| client.handle) else {
@@ -572,12 +564,12 @@ impl Engine {
             self.empty_lane(turn, lane);
         }
         if over {
-            self.stall(turn, (lane, client));
+            self.stall(turn, lane, client);
         }
     }
 
     /// A client whose read is in a lane is to be interrupted. The head is ended on the backend, which
-    /// may hit those behind it: they go elsewhere first. Who is behind never comes to its turn.
+    /// may hit those behind it: they go elsewhere first. A read behind the head is taken out of the lane and never runs.
     pub(crate) fn kill_in_lane<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
@@ -623,7 +615,7 @@ impl Engine {
     }
 }
 
-/// True of a system variable, but for those that are read back.
+/// True for a change of a system variable, except those of character sets and of the last GTID.
 fn is_variable(change: &StateChange<'_>) -> bool {
     let own = |name| !is_charset_variable(name) && name != Gtid::VARIABLE;
     matches!(change, StateChange::SystemVariable { name, .. } if own(name))

@@ -70,7 +70,7 @@ impl Engine {
                 .force_permit(&mut self.records, turn, client, packet, &statement);
             return self.dispatch(turn, client, packet, statement);
         }
-        if let Some(taken) = self.waits_for_lock(turn, client, (packet, &statement)) {
+        if let Some(taken) = self.waits_for_lock(turn, client, packet, &statement) {
             return taken;
         }
         let eligible = self
@@ -171,7 +171,7 @@ impl Engine {
         true
     }
 
-    /// The same for all keys.
+    /// Serves all keys that are awake.
     pub(crate) fn serve_all<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
         self.each_awake(|engine, id| engine.serve(turn, id));
     }
@@ -293,7 +293,7 @@ impl Engine {
     }
 
     /// The command was answered without the backend that was just attached for it.
-    pub(crate) fn attach_in_vain<I: Io<Mail>>(&mut self, turn: &Turn<'_, I>, client: Key) {
+    fn attach_in_vain<I: Io<Mail>>(&mut self, turn: &Turn<'_, I>, client: Key) {
         drop(self.matching.take_permit(&mut self.records, client));
         self.forget_intent(client);
         self.matching.forget_lock_wait(client);
@@ -312,9 +312,7 @@ impl Engine {
         }
         self.rest(turn, backend);
     }
-}
 
-impl Engine {
     /// Sends an attached client's command, what it needs restored before it.
     pub(crate) fn dispatch<I: Io<Mail>>(
         &mut self,
@@ -424,9 +422,7 @@ impl Engine {
         self.records.touch(client, turn.now);
         true
     }
-}
 
-impl Engine {
     /// Sends a command to the client's backend, which is in the session's state.
     pub(crate) fn send<I: Io<Mail>>(
         &mut self,
@@ -442,7 +438,7 @@ impl Engine {
         let pins = self
             .records
             .add_pins(client_key, &statement, (text, dialect.as_ref()));
-        let effect = self.effect(client_key, packet, (&statement, dialect.as_ref()));
+        let effect = self.effect(client_key, packet, &statement, dialect.as_ref());
         let session = self.records.clients.get(client_key);
         let untold =
             session.and_then(|session| session.sets(packet, (&statement, dialect.as_ref())));
@@ -474,20 +470,20 @@ impl Engine {
         self.records.counters.lane_repeats += u64::from(repeats);
         let live = backend.live(client.capture.conditions.is_there());
         let text_read = (text, dialect.as_ref());
-        let rewrite = own_text.or_else(|| {
-            in_place_of(
-                &statement,
-                text_read,
-                (client, live),
-                &self.records.settings,
-            )
-        });
+        let settings = &self.records.settings;
+        let rewrite =
+            own_text.or_else(|| in_place_of(&statement, text_read, client, live, settings));
         let reads = client.needs_none_there(packet.payload, &statement, (does, flavor));
         bring_across(
             outbox,
-            (backend, reads),
-            (client, &statement, brings_insert_id),
-            (rewrite.as_ref(), packet.payload, flavor),
+            backend,
+            client,
+            packet.payload,
+            &statement,
+            reads,
+            brings_insert_id,
+            rewrite.as_ref(),
+            flavor,
         );
         let rewritten = rewrite.as_ref().map(|rewrite| &rewrite.text[..]);
         let rewritten = rewritten.or_else(|| effect.as_ref()?.text_in_place_of(text));
@@ -499,7 +495,7 @@ impl Engine {
             does_so,
             &self.records.known.track_lists,
         );
-        let put = put_packet(outbox, (client, backend), (packet, rewritten), flavor);
+        let put = put_packet(outbox, client, backend, packet, rewritten, flavor);
         let sequence_id = put.last;
         debug_assert!(
             backend.rest.is_none(),
@@ -512,7 +508,7 @@ impl Engine {
         let kept = client.keeps_definitions_of(packet.payload, &statement);
         let command = ClientCommand {
             client: Some(client_key),
-            translation: translation(client, packet, (sequence_id, kept, &statement)),
+            translation: translation(client, packet, &statement, sequence_id, kept),
             kind: statement.kind,
             traits: statement.traits,
             pins,
@@ -537,19 +533,22 @@ impl Engine {
 fn in_place_of(
     statement: &Statement,
     (text, dialect): (&[u8], Option<&Dialect>),
-    told: (&Client, Live),
+    client: &Client,
+    live: Live,
     settings: &Settings,
 ) -> Option<Rewrite> {
     dialect
-        .and_then(|dialect| rewrite(statement, (text, dialect), told, settings))
-        .or_else(|| own_status(statement, text, told.0))
+        .and_then(|dialect| rewrite(statement, (text, dialect), (client, live), settings))
+        .or_else(|| own_status(statement, text, client))
 }
 
 /// Appends a command, or what is sent in its place.
 fn put_packet(
     outbox: &mut Vec<u8>,
-    (client, backend): (&mut Client, &mut Backend),
-    (packet, rewritten): (Packet<'_>, Option<&[u8]>),
+    client: &mut Client,
+    backend: &mut Backend,
+    packet: Packet<'_>,
+    rewritten: Option<&[u8]>,
     flavor: Flavor,
 ) -> Put {
     match rewritten {
@@ -574,7 +573,9 @@ fn put_packet(
 fn translation(
     client: &Client,
     packet: Packet<'_>,
-    (sequence_id, keeps_definitions_of, statement): (u8, Option<u32>, &Statement),
+    statement: &Statement,
+    sequence_id: u8,
+    keeps_definitions_of: Option<u32>,
 ) -> Translation {
     let login = client.login.as_ref();
     let begins = login.map_or(client.answer_begins, |login| login.sequence_id);
@@ -599,12 +600,18 @@ fn translation(
     }
 }
 
-/// What the statement reads of the session and the backend does not have goes before it.
+/// Appends what the statement reads of its session and the backend does not have: an empty list of conditions, and
+/// LAST_INSERT_ID().
 fn bring_across(
     outbox: &mut Vec<u8>,
-    (backend, needs_no_conditions): (&mut Backend, bool),
-    (client, statement, brings_insert_id): (&mut Client, &Statement, bool),
-    (rewrite, payload, flavor): (Option<&Rewrite>, &[u8], Flavor),
+    backend: &mut Backend,
+    client: &mut Client,
+    payload: &[u8],
+    statement: &Statement,
+    needs_no_conditions: bool,
+    brings_insert_id: bool,
+    rewrite: Option<&Rewrite>,
+    flavor: Flavor,
 ) {
     let counted = client.counted(payload, statement);
     if rewrite.is_none() && needs_no_conditions {

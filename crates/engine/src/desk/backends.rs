@@ -2,7 +2,7 @@
 
 use accounts::Secret;
 use carry::errors::ClientError;
-use events::{Io, Span};
+use events::{Close, Io, Span};
 use membership::Key;
 use pool::{KeyId, State as BackendState};
 use wire::{
@@ -48,7 +48,7 @@ const TRACKS_NOTHING: &str = "does not tell which variables its sessions set, as
 
 impl Engine {
     /// The server wants another plugin than it named first.
-    pub(crate) fn backend_auth_switch<I: Io<Mail>>(
+    fn backend_auth_switch<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
@@ -85,8 +85,8 @@ impl Engine {
         Ok(())
     }
 
-    /// The server goes on within `caching_sha2_password`.
-    pub(crate) fn backend_more_data<I: Io<Mail>>(
+    /// The server continues the exchange of `caching_sha2_password`.
+    fn backend_more_data<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
@@ -164,9 +164,7 @@ impl Engine {
             Err(error) => self.give_up_connect(turn, key, error.to_string()),
         }
     }
-}
 
-impl Engine {
     /// Bytes of a backend that is not logged in to yet. Returns how many were used.
     pub(crate) fn backend_login_bytes<I: Io<Mail>>(
         &mut self,
@@ -186,7 +184,7 @@ impl Engine {
                 Ok(())
             }
             (Some(BackendLogin::Response(_)), _) if relays => {
-                self.relay_packet(turn, key, (payload, packet.sequence_id))
+                self.relay_packet(turn, key, payload, packet.sequence_id)
             }
             (_, Some(0xff)) => {
                 self.backend_refused(turn, key, payload);
@@ -194,7 +192,7 @@ impl Engine {
             }
             (Some(BackendLogin::Handshake), _) => {
                 let early = &bytes[packet.consumed..];
-                let done = self.backend_handshake(turn, key, (payload, early));
+                let done = self.backend_handshake(turn, key, payload, early);
                 if self.records.settings.backend_tls && done.is_ok() {
                     return bytes.len();
                 }
@@ -220,7 +218,8 @@ impl Engine {
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
-        (payload, early): (&[u8], &[u8]),
+        payload: &[u8],
+        early: &[u8],
     ) -> Result<(), Malformed> {
         let handshake = InitialHandshake::parse(payload)?;
         let Some(id) = self.records.pool.key_of(key) else {
@@ -255,10 +254,10 @@ impl Engine {
             nonce: handshake.nonce,
         };
         let tls = self.records.settings.backend_tls;
-        let greeted = greeted(&handshake, challenge, (&wanted, tls));
+        let greeted = greeted(&handshake, challenge, &wanted, tls);
         match tls {
-            true => self.secure_backend(turn, key, (greeted, early)),
-            false => self.answer_backend(turn, key, (greeted, 1)),
+            true => self.secure_backend(turn, key, greeted, early),
+            false => self.answer_backend(turn, key, greeted, 1),
         }
         let mut facts = Facts::from_handshake(&handshake);
         if let Some(known) = &self.records.known.facts {
@@ -270,12 +269,13 @@ impl Engine {
         Ok(())
     }
 
-    /// Tells a backend who we are, in a packet with this sequence id.
+    /// Answers the initial handshake of a backend, in a packet with this sequence id.
     pub(crate) fn answer_backend<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
-        (greeted, sequence_id): (Greeted, u8),
+        greeted: Greeted,
+        sequence_id: u8,
     ) {
         let Some(id) = self.records.pool.key_of(key) else {
             return;
@@ -320,7 +320,7 @@ impl Engine {
         Ok(())
     }
 
-    pub(crate) fn backend_ready<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+    fn backend_ready<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         self.records.counters.backend_connections += 1;
         if self.records.pool.state(key) == Some(BackendState::Reserved) {
             if let Some(backend) = self.records.pool.get_mut(key) {
@@ -373,12 +373,7 @@ impl Engine {
     }
 
     /// The server does not let us in: where waiting may help we wait, else whoever waits is told.
-    pub(crate) fn backend_refused<I: Io<Mail>>(
-        &mut self,
-        turn: &mut Turn<'_, I>,
-        key: Key,
-        payload: &[u8],
-    ) {
+    fn backend_refused<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, payload: &[u8]) {
         let Ok(error) = ErrPacket::parse(payload) else {
             return self.give_up_connect(turn, key, "it refused the connection".to_owned());
         };
@@ -442,7 +437,7 @@ impl Engine {
         text: String,
     ) {
         if let Some(backend) = self.records.pool.get(key) {
-            turn.io.close(backend.handle, events::Close::Abort);
+            turn.io.close(backend.handle, Close::Abort);
         }
         self.connect_failed(turn, key, text);
     }
@@ -497,9 +492,7 @@ impl Engine {
         self.records.slot_returned(turn);
         self.serve_all(turn);
     }
-}
 
-impl Engine {
     /// A backend refused a command of ours that cannot fail on a sound connection.
     pub(crate) fn backend_refuses_us<I: Io<Mail>>(
         &mut self,
@@ -536,7 +529,7 @@ impl Engine {
         self.backend_broken(turn, key);
     }
 
-    /// It does not tell what its session sets, so that nobody's could be carried.
+    /// A backend does not track which variables its session sets, so that no session's could be carried.
     pub(crate) fn backend_tracks_nothing<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         let version = self
             .records
@@ -551,7 +544,8 @@ impl Engine {
         }
     }
 
-    /// Nobody can be served on the server behind: whoever waits is told so, and so is who comes before it is tried again.
+    /// No session can be served on this server: the clients that wait are told so, and those that come before the next
+    /// attempt.
     pub(crate) fn server_unfit<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
@@ -571,7 +565,7 @@ impl Engine {
         }
     }
 
-    /// Tells those who wait for a connection to such a server.
+    /// Tells the clients that wait for a connection of `id` that the server is unfit.
     pub(crate) fn tell_unfit<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId) {
         // A server that was replaced may still have connections that are in order.
         if !self.records.is_served(id) {
@@ -585,7 +579,8 @@ impl Engine {
 fn greeted(
     handshake: &InitialHandshake<'_>,
     challenge: Challenge,
-    (wanted, tls): (&PoolKey, bool),
+    wanted: &PoolKey,
+    tls: bool,
 ) -> Greeted {
     let mut capabilities = ALWAYS | REQUIRED | wanted.capabilities;
     capabilities |= handshake.capabilities & Capabilities::CONNECT_ATTRS;

@@ -25,12 +25,7 @@ const ON_ITS_WAY: usize = 16 << 10;
 
 impl Engine {
     /// Takes as many commands off `bytes` as can be dealt with. Returns how many bytes that were.
-    pub(crate) fn consume<I: Io<Mail>>(
-        &mut self,
-        turn: &mut Turn<'_, I>,
-        key: Key,
-        bytes: &[u8],
-    ) -> usize {
+    fn consume<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, bytes: &[u8]) -> usize {
         let mut at = 0;
         while at < bytes.len() {
             let used = match self.records.clients.state(key) {
@@ -168,7 +163,7 @@ impl Engine {
             | Command::StmtReset
             | Command::StmtClose
             | Command::StmtSendLongData => {
-                return self.prepared_command(turn, key, (command, packet));
+                return self.prepared_command(turn, key, command, packet);
             }
             Command::StmtPrepare if self.records.refuses_statement(turn, key) => {}
             Command::SetOption if self.records.set_option(turn, key, packet.payload) => {}
@@ -219,21 +214,19 @@ impl Engine {
         let error = ClientError::packets_out_of_order();
         self.fail(turn, key, &error, DisconnectReason::Malformed);
     }
-}
 
-impl Engine {
-    /// To be called when a client has more or less here than before: it gets memory, waits for some, or gives it back.
+    /// A client has more or fewer bytes here than before: it gets memory, waits for some, or gives it back.
     pub(crate) fn balance_memory<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         match self.records.wants(key) {
             Wants::AsBefore => return,
             Wants::Little => self.records.give_memory_back(turn, key),
             Wants::AsMuch(bytes) => self.count_memory(turn, key, bytes),
-            Wants::AllOf { bytes, here } => self.reserve_memory(turn, key, (bytes, here)),
+            Wants::AllOf { bytes, here } => self.reserve_memory(turn, key, bytes, here),
         }
         self.records.watch_progress(turn, key);
     }
 
-    /// A layer holds back so much, or little again if it is 0.
+    /// The layer below holds back so many bytes of a client; 0: no longer more than a little.
     pub(crate) fn client_withheld<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
@@ -248,7 +241,7 @@ impl Engine {
         self.balance_memory(turn, key);
     }
 
-    /// What is here is counted as the account's. If that has too much, the command ends.
+    /// Counts `bytes` of a client as its account's. If the account has too much, the command ends.
     fn count_memory<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, bytes: usize) {
         self.records.waits_no_more(turn, key);
         if !self.records.counts(key, bytes) {
@@ -256,12 +249,13 @@ impl Engine {
         }
     }
 
-    /// Memory for all of a command: the client has it, gets it, or waits for it.
+    /// Memory for all `bytes` of a command, of which `here` have come: the client has it, gets it, or waits for it.
     fn reserve_memory<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
-        (bytes, here): (usize, usize),
+        bytes: usize,
+        here: usize,
     ) {
         let Some(client) = self.records.clients.get(key) else {
             return;
@@ -370,9 +364,7 @@ impl Engine {
             self.fail(turn, key, &error, DisconnectReason::ReadTimeout);
         }
     }
-}
 
-impl Engine {
     pub(crate) fn client_received<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
@@ -438,11 +430,9 @@ impl Engine {
         self.balance_memory(turn, key);
         self.prepare_elsewhere(turn, key);
     }
-}
 
-impl Engine {
     /// Has the command prepared whose turn that is, now that its buffer is in the inbox.
-    pub(crate) fn prepare_elsewhere<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+    fn prepare_elsewhere<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         let Some((_, dialect)) = self.records.long.next.take_if(|(client, _)| *client == key)
         else {
             return;

@@ -21,10 +21,10 @@ use crate::steps::stalls::{LOOK_AT_STALLS, Stall};
 /// How long backends that are just being cleaned are waited for.
 const CLEANING_MAX: Span = Span::from_ms(1_000);
 
-/// A statement waits so long for a backend before answers are read whole.
+/// How long a statement waits for a backend before slow clients' answers are read whole.
 const READ_WHOLE_AFTER: Span = Span::from_ms(50);
 
-/// It waits so long before the slowest client of another account is closed.
+/// How long a statement waits for a backend before the slowest client of another account is closed.
 const CLOSE_AFTER: Span = Span::from_ms(300);
 
 /// Time for a backend to become free before the next client is closed.
@@ -95,12 +95,7 @@ impl Engine {
 
     /// The session of an attached backend is gone. What it runs is finished or ended
     /// (`on_disconnect`), its answer dropped.
-    pub(crate) fn leave_behind<I: Io<Mail>>(
-        &mut self,
-        turn: &mut Turn<'_, I>,
-        key: Key,
-        pins: PinReasons,
-    ) {
+    fn leave_behind<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, pins: PinReasons) {
         let Some(backend) = self.records.pool.get_mut(key) else {
             return;
         };
@@ -311,7 +306,7 @@ impl Engine {
         self.dismiss(turn);
     }
 
-    /// Ends those whom nothing is done for yet.
+    /// Ends the clients for which nothing runs.
     pub(crate) fn dismiss<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
         let waiting = self.records.waiting_states();
         for state in [State::Greeting, State::Idle]
@@ -357,12 +352,13 @@ impl Engine {
             }
         }
     }
-}
 
-impl Engine {
     /// Nobody is left, and nobody will come: says farewell to the backends that have nothing to do.
     pub(crate) fn leave<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
-        let Some(deadline) = self.draining.filter(|_| self.records.clients.len() == 0) else {
+        if self.records.clients.len() > 0 {
+            return;
+        }
+        let Some(deadline) = self.draining else {
             return;
         };
         let deadline = deadline.min(turn.now + CLEANING_MAX);
@@ -381,27 +377,22 @@ impl Engine {
             && self.records.clients.len() == 0
             && self.records.backends_that(is_cleaned).is_empty()
     }
-}
 
-impl Engine {
-    /// The backend said whether there are views among the names.
+    /// The backend said whether the statement that is to be sent again names a view. If so, it is not sent, and its client
+    /// is closed.
     pub(crate) fn learn_views<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
         rows: Option<&TextResultSet>,
     ) {
-        let client = self
-            .records
-            .pool
-            .get(key)
-            .and_then(|backend| backend.client);
-        let awaited = self
-            .records
-            .pool
-            .get(key)
-            .is_some_and(|backend| backend.due.contains(Due::COMMAND));
-        let Some(client) = client.filter(|_| awaited) else {
+        let Some(backend) = self.records.pool.get(key) else {
+            return;
+        };
+        if !backend.due.contains(Due::COMMAND) {
+            return;
+        }
+        let Some(client) = backend.client else {
             return;
         };
         if rows.and_then(|rows| rows.first(0)) != Some(b"0") {
@@ -412,15 +403,9 @@ impl Engine {
             client.retry = Retry::Resent;
         }
     }
-}
 
-impl Engine {
     /// A client must take something before more of its answer is read: its backend is not listened to until then.
-    pub(crate) fn stall<I: Io<Mail>>(
-        &mut self,
-        turn: &mut Turn<'_, I>,
-        (backend, client): (Key, Key),
-    ) {
+    pub(crate) fn stall<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, backend: Key, client: Key) {
         let handle = self.records.clients.get(client).map(|client| client.handle);
         let (Some(backend), Some(handle)) = (self.records.pool.get_mut(backend), handle) else {
             return;
@@ -441,7 +426,8 @@ impl Engine {
         });
     }
 
-    /// Looks at the clients that are due. Those that took something get another `client_write_timeout`; others are closed.
+    /// Looks at the clients that do not take their answers and are due. One that took something gets another
+    /// `client_write_timeout`; one that took nothing in that time is closed.
     pub(crate) fn stalls_due<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
         let mut stuck = Vec::new();
         let due = |stall: &&mut Stall| turn.now >= stall.look_at;
@@ -476,9 +462,12 @@ impl Engine {
             .stalls
             .closed
             .is_none_or(|at| turn.now >= at + CLOSE_EVERY);
+        if !may_close {
+            return;
+        }
         let mut waiters = waiters.into_iter();
         // The slow clients of the oldest waiter may be its own account's, and those in the way of the next another's.
-        while let Some(waiter) = waiters.next().filter(|_| may_close)
+        while let Some(waiter) = waiters.next()
             && turn.now.since(waiter.since) >= CLOSE_AFTER
             && !self.close_slowest(turn, waiter)
         {}
@@ -573,7 +562,7 @@ impl Engine {
     }
 }
 
-/// True for one that does nothing for anybody any more.
+/// True for a backend that is logged in and runs no client's command.
 fn is_cleaned(backend: &Backend) -> bool {
     let of_client = |purpose: &Purpose| matches!(purpose, Purpose::Command(_));
     let mut exchanges = backend.exchanges.iter();

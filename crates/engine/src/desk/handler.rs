@@ -107,7 +107,7 @@ impl Handler for Engine {
             Mail::SlotFree => self.serve_all(turn),
             Mail::Kill(order) => {
                 let outcome = self.kill(turn, order);
-                let (worker, asker) = order.asker();
+                let (worker, asker) = order.asker;
                 // If that worker has ended, so has whoever asked.
                 let _ended = turn.io.post(worker, Mail::Killed(asker, outcome));
             }

@@ -19,10 +19,10 @@ use crate::record::kill::{KillOrder, KillOutcome};
 use crate::record::shared::Mail;
 use crate::record::turn::Turn;
 
-/// A statement gets so long to finish by itself: most are done before a KILL would arrive.
+/// How long the statement of a client that hung up may still run before it is killed: most are done by then.
 const FINISHES_BY_ITSELF: Span = Span::from_ms(10);
 
-/// Whoever has not answered so long after a KILL never will: its connection is closed.
+/// How long after a KILL its victim may still run before its connection is closed.
 const ENDS_WHEN_KILLED: Span = Span::from_secs(10);
 
 impl Engine {
@@ -72,7 +72,7 @@ impl Engine {
         }
     }
 
-    /// What would be ended is the KILL.
+    /// A client kills its own connection or its own statement, which is the KILL.
     fn kill_oneself<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, client: Key, victim: Victim) {
         self.records.counters.kills += 1;
         if victim.query {
@@ -115,7 +115,7 @@ impl Engine {
             return KillOutcome::NotOwner(victim.id);
         }
         let state = self.records.clients.state(key);
-        let waits = state.is_some_and(State::waits) && !logs_in;
+        let waits = state.is_some_and(State::waits);
         if let (Some(State::InLane), true) = (state, victim.query)
             && let Some(lane) = self.records.place_in_lane(key)
         {
@@ -138,9 +138,7 @@ impl Engine {
             self.records
                 .answer_err(turn, key, &ClientError::interrupted());
             self.drop_waiting_command(turn, key);
-        } else if !logs_in
-            && (self.records.takes_back_command(key) || self.records.has_yet_to_begin(key))
-        {
+        } else if self.records.takes_back_command(key) || self.records.has_yet_to_begin(key) {
             self.records
                 .answer_err(turn, key, &ClientError::interrupted());
             self.drop_first_command(key);
@@ -148,7 +146,7 @@ impl Engine {
         KillOutcome::Done
     }
 
-    /// The same of a client that has hung up, for as long as its statement runs.
+    /// Ends the statement of a client that has hung up, if it still runs; `account`: as for [`Self::end`].
     fn end_left<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
@@ -304,7 +302,8 @@ impl Engine {
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
-        (victim, ending): (Key, &Ending),
+        victim: Key,
+        ending: &Ending,
     ) {
         self.records.counters.kill_errors += u64::from(is_refusal(ending));
         self.kill_answered(turn, victim);
@@ -363,11 +362,9 @@ impl Engine {
             self.records.drop_backend(turn, key);
         }
     }
-}
 
-impl Engine {
     /// The server has dealt with a KILL, and its victim runs.
-    pub(crate) fn survives(&mut self, key: Key, now: Timestamp) {
+    fn survives(&mut self, key: Key, now: Timestamp) {
         let Some(backend) = self.records.pool.get_mut(key) else {
             return;
         };
@@ -387,7 +384,7 @@ impl Engine {
         self.surviving.iter().map(|surviving| surviving.at).min()
     }
 
-    /// Has those ended once more that still run what was to be ended.
+    /// Kills once more the statements that a KILL has not ended.
     pub(crate) fn end_surviving<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
         let now = turn.now;
         let due = |surviving: &Surviving| now >= surviving.at;
@@ -403,9 +400,7 @@ impl Engine {
             }
         }
     }
-}
 
-impl Engine {
     /// The client of this backend hung up.
     pub(crate) fn orphan(&mut self, key: Key, now: Timestamp) {
         let policy = self.records.settings.on_disconnect;
@@ -453,7 +448,7 @@ impl Engine {
     }
 }
 
-/// True of the answer to a KILL that has ended nothing although there was something.
+/// True if the server has refused a KILL although there was something to end.
 fn is_refusal(ending: &Ending) -> bool {
     let Ending::Err(error) = ending else {
         return false;

@@ -34,7 +34,7 @@ use crate::record::turn::Turn;
 /// own in the servers, which take no more than 64 KiB of attributes.
 const MAX_RESPONSE: usize = 80 << 10;
 
-/// Once so many bytes match, they can be nothing but a header.
+/// So many bytes that match are certain to be a PROXY header.
 const CERTAIN: usize = 12;
 
 impl Engine {
@@ -48,24 +48,21 @@ impl Engine {
         self.records.counters.client_connections += 1;
         if !self.records.admit_client() {
             let error = ClientError::too_many_connections();
-            return self.records.turn_away(
-                turn,
-                handle,
-                (&error, DisconnectReason::TooManyConnections),
-            );
+            let reason = DisconnectReason::TooManyConnections;
+            return self.records.turn_away(turn, handle, &error, reason);
         }
         if let Some(error) = self.records.blocked(peer) {
             self.records.client_gone();
             return self
                 .records
-                .turn_away(turn, handle, (&error, DisconnectReason::HostBlocked));
+                .turn_away(turn, handle, &error, DisconnectReason::HostBlocked);
         }
         let Some(slot) = self.place_to_log_in(turn, peer) else {
             self.records.client_gone();
             let error = ClientError::too_many_connections();
             return self
                 .records
-                .turn_away(turn, handle, (&error, DisconnectReason::TooManyLogins));
+                .turn_away(turn, handle, &error, DisconnectReason::TooManyLogins);
         };
         let client = self.records.new_client(turn, handle, peer, nonce);
         let id = client.id;
@@ -141,7 +138,7 @@ impl Engine {
         packet.consumed
     }
 
-    /// What came is what this step waits for.
+    /// Deals with a packet of a login, by the step that waits for it.
     fn step<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
@@ -166,10 +163,11 @@ impl Engine {
             }
             LoginStep::Schema | LoginStep::Relay(_) | LoginStep::Initiating { .. } => Ok(()),
             LoginStep::Password(answered) => {
-                self.password_came(turn, key, (answered, self.records.is_secure(key)), payload)
+                let clear = self.records.is_secure(key);
+                self.password_came(turn, key, answered, clear, payload)
             }
             LoginStep::Encrypted(answered) => {
-                self.password_came(turn, key, (answered, false), payload)
+                self.password_came(turn, key, answered, false, payload)
             }
             LoginStep::Asking(_)
             | LoginStep::Checking(_)
@@ -224,12 +222,7 @@ impl Engine {
 
     /// Only a backend can say whether the schema is there and open to this account: the client's
     /// first command is COM_INIT_DB, and what comes of it is what comes of the login.
-    pub(crate) fn check_schema<I: Io<Mail>>(
-        &mut self,
-        turn: &mut Turn<'_, I>,
-        key: Key,
-        schema: &[u8],
-    ) {
+    fn check_schema<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, schema: &[u8]) {
         let Some(client) = self.records.clients.get_mut(key) else {
             return;
         };
@@ -281,9 +274,7 @@ impl Engine {
         self.records.counters.logins_refused += 1;
         self.close_client(turn, key, reason);
     }
-}
 
-impl Engine {
     /// COM_CHANGE_USER: a new session, as another account or the same one. The old session holds no backend any more.
     /// A client that is refused is closed, as by MySQL.
     pub(crate) fn change_user<I: Io<Mail>>(
@@ -298,7 +289,7 @@ impl Engine {
         let change = ChangeUser::parse(payload, client.capabilities);
         let asked = change.as_ref().ok().and_then(|change| change.collation);
         let unreadable = asked.and_then(|asked| self.records.unreadable(asked));
-        let asked = asked.filter(|_| unreadable.is_none());
+        let asked = if unreadable.is_none() { asked } else { None };
         let Some(client) = self.records.clients.get_mut(key) else {
             return;
         };
@@ -325,9 +316,7 @@ impl Engine {
         };
         self.identify(turn, key, change.auth_plugin, &claim);
     }
-}
 
-impl Engine {
     /// Checks the proof that came with the plugin of this name, or asks for one that can be
     /// checked: whichever the client named if possible (rule 24).
     pub(crate) fn identify<I: Io<Mail>>(
@@ -492,9 +481,7 @@ impl Engine {
             Some(schema) => self.check_schema(turn, key, schema),
         }
     }
-}
 
-impl Engine {
     /// The client is logged in, and may send commands.
     pub(crate) fn begin<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         self.records.welcome(turn, key);
@@ -509,7 +496,8 @@ impl Engine {
         }
     }
 
-    /// It has not: the server says so in place of an answer to the first command, and closes.
+    /// `init_connect` has failed: tells the client so in place of an answer to its first command, and closes it, as the
+    /// server does.
     pub(crate) fn not_initiated<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         self.records.initiated(key);
         let Some(client) = self.records.clients.get(key) else {
@@ -527,11 +515,9 @@ impl Engine {
         let error = ClientError::new(code::NEW_ABORTING_CONNECTION, b"08S01", text);
         self.fail(turn, key, &error, DisconnectReason::LoginRefused);
     }
-}
 
-impl Engine {
-    /// Looks for a header ahead of everything that the client sends. Returns how many bytes were dealt with, or
-    /// `None` if they are another's matter.
+    /// Looks for a PROXY header ahead of everything that the client sends. Returns how many bytes were dealt with, or `None`
+    /// if they are no part of one.
     pub(crate) fn proxied<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
@@ -569,7 +555,7 @@ impl Engine {
         }
     }
 
-    /// The client is somewhere else than its connection comes from.
+    /// A PROXY header says where the client is.
     fn came_from<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, address: SocketAddr) {
         let peer = Peer::Tcp(address);
         if let Some(client) = self.records.clients.get_mut(key) {
@@ -587,7 +573,7 @@ impl Engine {
         let Some(client) = self.records.clients.get(key) else {
             return;
         };
-        let from = carry::errors::host(client.origin.peer, true);
+        let from = host(client.origin.peer, true);
         self.records.counters.proxy_headers_refused += 1;
         let error = if trusted {
             tracing::warn!(from, "a PROXY header cannot be read");
@@ -606,15 +592,14 @@ impl Engine {
         }
         self.refuse(turn, key, &error, DisconnectReason::Malformed);
     }
-}
 
-impl Engine {
-    /// Asks a backend for TLS, which answers at once with it; who we are comes after that.
+    /// Begins TLS with a backend. The handshake response follows once TLS is established.
     pub(crate) fn secure_backend<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
-        (greeted, early): (Greeted, &[u8]),
+        greeted: Greeted,
+        early: &[u8],
     ) {
         let Some(backend) = self.records.pool.get_mut(key) else {
             return;
@@ -635,18 +620,16 @@ impl Engine {
         turn.io.start_tls(connection, TlsSide::Client, early);
     }
 
-    /// The backend speaks TLS, and is told who we are.
+    /// The backend speaks TLS: answers its handshake.
     pub(crate) fn backend_secured<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         let step = self.records.pool.get(key).and_then(|backend| backend.login);
         if let Some(BackendLogin::Securing(greeted)) = step {
-            self.answer_backend(turn, key, (greeted, 2));
+            self.answer_backend(turn, key, greeted, 2);
         }
     }
-}
 
-impl Engine {
-    /// Only the database can tell whether the client is who it says.
-    pub(crate) fn begin_relay<I: Io<Mail>>(
+    /// Only the database can tell whether the client is who it says: a backend connection of its own decides its login.
+    fn begin_relay<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
@@ -676,7 +659,8 @@ impl Engine {
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
-        (payload, sequence_id): (&[u8], u8),
+        payload: &[u8],
+        sequence_id: u8,
     ) -> Result<(), Malformed> {
         let Some(relay) = self.records.relay_mut(key) else {
             return Ok(());
@@ -846,9 +830,7 @@ impl Engine {
         }
         self.matching.open_relays(&mut self.records, turn);
     }
-}
 
-impl Engine {
     /// Whoever has a backend wait for longer than an honest client would loses its place, if others wait for it.
     pub(crate) fn relays_due<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
         while self.records.relay_due().is_some_and(|due| turn.now >= due)
@@ -858,9 +840,7 @@ impl Engine {
             self.refuse(turn, oldest, &error, DisconnectReason::TooManyLogins);
         }
     }
-}
 
-impl Engine {
     /// Who waits for a connection of `id` is closed, as if the server had been restarted: only a login brings one.
     pub(crate) fn close_waiters<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId) {
         let error = ClientError::relayed_lost();
@@ -873,7 +853,7 @@ impl Engine {
     }
 }
 
-/// Whether a server that says so by `CURRENT_USER()` means the account.
+/// True if `CURRENT_USER()`, as a server told it, names the account.
 fn is(account: &Account, current_user: &[u8]) -> bool {
     let name = account.name();
     let (user, host) = (name.user.as_bytes(), name.host.as_bytes());

@@ -38,7 +38,7 @@ impl Engine {
             AtHand::Nobody => {}
             AtHand::Client(client) => self.end_client(turn, client),
             AtHand::Order(order) => {
-                let (worker, asker) = order.asker();
+                let (worker, asker) = order.asker;
                 // If that worker has ended, so has whoever asked.
                 let _ended = turn.io.post(worker, Mail::Killed(asker, KillOutcome::Lost));
             }
@@ -90,7 +90,7 @@ impl Engine {
         Some(self.records.handles())
     }
 
-    /// Those who are left go on: the event may have meant to see to it.
+    /// The other clients and backends go on: the event that panicked may have been the one to see to that.
     fn go_on<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
         // A connection that nobody reads from would be silent for good, whatever its record says: the panic may have come
         // between the two. The next bytes hold back the backends whose clients do not keep up.
@@ -124,7 +124,7 @@ impl Engine {
         self.end_turn(turn);
     }
 
-    /// What is done when all events of a turn were told.
+    /// Does what is done once per turn, after all of its events.
     pub(crate) fn end_turn<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
         if !self.started {
             self.started = true;
@@ -167,7 +167,7 @@ impl Engine {
                 Purpose::Command(command) => command.client,
                 _ => None,
             });
-        let decided = backend.relay.as_ref().map(|relay| relay.client());
+        let decided = backend.relay.as_ref().map(|relay| relay.client);
         let clients = [backend.client, told, decided];
         if !is_open {
             drop(self.records.pool.remove(key));

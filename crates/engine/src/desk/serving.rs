@@ -30,16 +30,16 @@ use crate::record::turn::Turn;
 /// A longer name of a column may be cut by the server.
 const COLUMN_MAX: usize = 128;
 
-/// How often is looked whether a lock that a session waits for is held by somebody who is not known here.
+/// How often it is looked whether a lock that a session waits for is held by somebody who is not known here.
 const LOOK_AGAIN: Span = Span::from_secs(1);
 
-/// The same while another session tries to get it.
+/// How often it is looked while another session tries to get the lock.
 const LOOK_SOON: Span = Span::from_ms(100);
 
-/// Who asks for a lock that another session tries to get, and will not wait for it, is answered by then.
+/// The shortest wait for a lock that another session tries to get: a statement with a shorter timeout is answered by then.
 const TRIED_FOR: Span = Span::from_ms(100);
 
-/// So long waits who has no deadline that could be told.
+/// The wait of a statement without a deadline.
 const FOREVER: Span = Span::from_secs(365 * 24 * 3_600);
 
 /// Where statements of clients run.
@@ -53,7 +53,7 @@ const RUNNING: [BackendState; 3] = [
 const OVERTIME_AGAIN: Span = Span::from_ms(1);
 
 impl Engine {
-    /// Lets those through who were refused, if there is room by now.
+    /// Serves the keys whose statements the gate refused, if there is room by now.
     pub(crate) fn open_gate<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
         let Some(due) = self.matching.busy.refused else {
             return;
@@ -67,10 +67,8 @@ impl Engine {
         self.matching.busy.refused = None;
         self.serve_all(turn);
     }
-}
 
-impl Engine {
-    /// Tells the others what is needed here, at the end of each turn.
+    /// Tells the other workers which slots are needed here, at the end of each turn.
     pub(crate) fn publish_need<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
         let need = self.matching.sum_up_need(&mut self.records, turn.now);
         self.publish_holders(turn.now);
@@ -95,7 +93,7 @@ impl Engine {
         }
     }
 
-    /// Patience is over: the others are asked.
+    /// Statements have waited for long enough: asks the other workers for slots.
     pub(crate) fn ask_for_slots<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
         self.matching.lending.asked = Some(turn.now);
         self.serve_all(turn);
@@ -108,7 +106,7 @@ impl Engine {
         }
     }
 
-    /// Another worker asked: gives up an idle connection to which that has the better claim.
+    /// Another worker asked for a slot: gives up an idle connection to which it has the better claim.
     pub(crate) fn lend<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
         self.relieve_backends(turn);
         for at in 0..self.records.pool.resting() {
@@ -145,16 +143,15 @@ impl Engine {
         }
         true
     }
-}
 
-impl Engine {
     /// Has a client wait that wants a lock which another session holds or tries to get. `None` if its statement goes to
     /// the server.
     pub(crate) fn waits_for_lock<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
-        (packet, statement): (Packet<'_>, &Statement),
+        packet: Packet<'_>,
+        statement: &Statement,
     ) -> Option<Taken> {
         let takes_lock = statement.pins.contains(PinReason::UserLock);
         if !takes_lock
@@ -252,7 +249,7 @@ impl Engine {
         })
     }
 
-    /// Tells those whose turn has come, on all workers.
+    /// Tells the clients, on all workers, whose turn has come to ask for a lock.
     pub(crate) fn tell_lock_turns<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
         while self.records.shared.locks.has_news()
             && let Some(news) = self.records.shared.locks.next_news()
@@ -294,7 +291,7 @@ impl Engine {
         self.consume_inbox(turn, key);
     }
 
-    /// Looks at those whose time has come.
+    /// Looks at the clients that wait for a lock and are due.
     pub(crate) fn lock_waits_due<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
         while let Some(&(at, key)) = self.matching.lock_waits.due.first()
             && turn.now >= at
@@ -331,8 +328,8 @@ impl Engine {
         }
     }
 
-    /// Somebody kills the statement of a client that waits. MariaDB answers it with NULL, MySQL with an ERR. False if
-    /// that is due.
+    /// Somebody kills the statement of a client that waits for a lock. MariaDB answers NULL, which this does; MySQL answers
+    /// with an ERR: false, and the caller does so.
     pub(crate) fn kill_lock_wait<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) -> bool {
         let Some(wait) = self.matching.lock_waits.forget(key) else {
             return false;
@@ -350,11 +347,8 @@ impl Engine {
         self.drop_waiting_command(turn, key);
         true
     }
-}
 
-impl Engine {
-    /// Lets those through who may run now, and refuses those who have waited too long: at the end of each
-    /// turn.
+    /// At the end of each turn: admits the statements that may run now, and refuses those that have waited too long.
     pub(crate) fn admit_waiters<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
         while self.admit_some(turn) {}
         if self.matching.scheduler.waiting() > 0 && self.matching.gate_is_shut(&self.records) {
@@ -367,8 +361,8 @@ impl Engine {
         }
     }
 
-    /// Lets as many through as there is room for, and then sends them: a lane is filled in one go. True if
-    /// there may be room for more.
+    /// Admits as many statements as there is room for, and then sends them: a lane is filled in one go. True if there may be
+    /// room for more.
     fn admit_some<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) -> bool {
         let mut to_serve = std::mem::take(&mut self.matching.to_serve);
         loop {
@@ -421,9 +415,7 @@ impl Engine {
         self.records.answer_err(turn, key, &error);
         self.drop_waiting_command(turn, key);
     }
-}
 
-impl Engine {
     /// Ends the statements that have run for too long.
     pub(crate) fn overtime_is_due<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
         if self.matching.overtime_due.is_none_or(|at| turn.now < at) {
@@ -465,9 +457,7 @@ impl Engine {
         }
         self.interrupt(turn, key);
     }
-}
 
-impl Engine {
     /// A client has proved to be `user`. False if it is one too many, and was told so.
     pub(crate) fn take_seat<I: Io<Mail>>(
         &mut self,

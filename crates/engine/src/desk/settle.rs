@@ -1,6 +1,5 @@
 //! After an answer: what it says of the session, what must be asked next, and who gets the backend then.
 
-use crate::record::carried::Reply;
 use carry::effect::{Act, Effect};
 use carry::ending::Ending;
 use carry::errors::ClientError;
@@ -19,13 +18,14 @@ use crate::desk::Engine;
 use crate::follow::refused::explained;
 use crate::record::ask::{Ask, Question};
 use crate::record::backend::{Backend, ClientCommand, Due, PreparedXa, Purpose, RestorePart, Step};
+use crate::record::carried::Reply;
 use crate::record::client::{LoginStep, State};
 use crate::record::counters::DisconnectReason;
 use crate::record::shared::{Mail, SchemaChange};
 use crate::record::turn::Turn;
 use crate::steps::timers::carried_timeout;
 
-/// What sessions begin with on a server whose tracker is not sound (MariaDB).
+/// Reads the values that a session begins with, on a server whose session tracker is not sound (MariaDB).
 const READ_BEGINNING: &[u8] =
     b"SELECT LOWER(VARIABLE_NAME),SESSION_VALUE FROM information_schema.SYSTEM_VARIABLES \
     WHERE VARIABLE_SCOPE LIKE 'SESSION%' AND READ_ONLY='NO' LIMIT 10000";
@@ -36,7 +36,8 @@ impl Engine {
         &mut self,
         client: Key,
         packet: Packet<'_>,
-        (statement, dialect): (&Statement, Option<&Dialect>),
+        statement: &Statement,
+        dialect: Option<&Dialect>,
     ) -> Option<Effect> {
         let act = match packet.payload.first().copied().and_then(Command::from_byte) {
             Some(Command::StmtPrepare) => {
@@ -56,7 +57,10 @@ impl Engine {
         if act.is_some() {
             return act.map(Effect::of_statement);
         }
-        let dialect = dialect.filter(|_| holdings::concerns(statement))?;
+        if !holdings::concerns(statement) {
+            return None;
+        }
+        let dialect = dialect?;
         let runs = executes(packet.payload);
         let holding = match runs {
             false => holding(packet.text(), dialect)?,
@@ -71,23 +75,18 @@ impl Engine {
         };
         match holding {
             Holding::Lock(call) => {
-                let act =
-                    Act::Lock(
-                        self.matching
-                            .lock_effect(&mut self.records, client, packet, call),
-                    );
-                Some(Effect::of_statement(act))
+                let records = &mut self.records;
+                let lock = self.matching.lock_effect(records, client, packet, call);
+                Some(Effect::of_statement(Act::Lock(lock)))
             }
-            // The names of tables belong to the schema that was selected when it was prepared.
+            // Its names of tables belong to the schema that was selected when it was prepared.
             _ if runs => None,
             holding => Some(Effect::of_text(holding)),
         }
     }
-}
 
-impl Engine {
     /// A question was answered. False if the backend is given up.
-    pub(crate) fn question_answered<I: Io<Mail>>(
+    fn question_answered<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
@@ -136,11 +135,9 @@ impl Engine {
         }
         true
     }
-}
 
-impl Engine {
     /// A command goes on whose backend is at rest, after that was cleaned if it has to be.
-    pub(crate) fn resume_command<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, client: Key) {
+    fn resume_command<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, client: Key) {
         let backend = self
             .records
             .clients
@@ -152,16 +149,15 @@ impl Engine {
             _ => self.send_from_inbox(turn, client),
         }
     }
-}
 
-impl Engine {
-    /// The backend has told, or has refused to set one of them. False if its server tells nothing at all, so that it cannot
-    /// be used.
+    /// The backend has answered the probe of its session tracker, or refused it. False if its server tracks no variable at
+    /// all: then the backend is given up, and so is the server.
     pub(crate) fn probed<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
-        (probe, refused): (&Probe, bool),
+        probe: &Probe,
+        refused: bool,
     ) -> bool {
         let Some(facts) = &mut self.records.known.facts else {
             return true;
@@ -170,7 +166,7 @@ impl Engine {
             facts.tracker = Tracker::Sound;
             return true;
         }
-        // Older MariaDB 11.4 tells none of them by its name, but tells of each that something was set.
+        // Older MariaDB 11.4 names none of the variables, but reports for each that something was set.
         if !refused && !probe.tells_any {
             let version = String::from_utf8_lossy(&facts.version);
             let text = format!("{version} does not tell which variables its sessions set");
@@ -196,9 +192,7 @@ impl Engine {
         }
         true
     }
-}
 
-impl Engine {
     /// Nothing is under way on this backend: does what is due, or lets go of it.
     pub(crate) fn settle<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         if self.awaits_kill(key) {
@@ -328,9 +322,7 @@ impl Engine {
             self.serve(turn, id);
         }
     }
-}
 
-impl Engine {
     /// A new connection is logged in for sessions whose password has expired. Nothing can be set or asked on it.
     pub(crate) fn sandbox_ready<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         if let Some(id) = self.records.pool.key_of(key) {
@@ -343,9 +335,7 @@ impl Engine {
         }
         self.free(turn, key);
     }
-}
 
-impl Engine {
     /// The answer to the oldest command under way is complete.
     pub(crate) fn answered<I: Io<Mail>>(
         &mut self,
@@ -388,15 +378,17 @@ impl Engine {
                 self.matching.answered_alone(&mut self.records, turn, key);
                 self.command_answered(turn, key, &command, ending);
                 self.matching.end_transaction(&mut self.records, turn, key);
-                let keeping = command.keeping.filter(|_| *ending == Ending::Ok);
-                match (command.client, keeping) {
-                    (Some(client), Some(keeping)) => self.keep_limits(turn, client, *keeping),
-                    (None, Some(keeping)) => self.keep_limits_for_nobody(*keeping),
-                    (_, None) => {}
+                if *ending == Ending::Ok
+                    && let Some(keeping) = command.keeping
+                {
+                    match command.client {
+                        Some(client) => self.keep_limits(turn, client, *keeping),
+                        None => self.keep_limits_for_nobody(*keeping),
+                    }
                 }
             }
             (Purpose::Own(Step::Kill(victim)), ending) => {
-                return self.kill_told(turn, key, (victim, ending));
+                return self.kill_told(turn, key, victim, ending);
             }
             (Purpose::Own(step), ending) => {
                 if !self.step_answered(turn, key, step, ending) {
@@ -434,7 +426,7 @@ impl Engine {
             (Step::Reselect, Ending::Err(_)) => self.records.lost_schema(key),
             (Step::RollBack, Ending::Err(error)) => self.records.rollback_refused(key, error),
             (Step::Probe(probe), ending) => {
-                return self.probed(turn, key, (&probe, *ending != Ending::Ok));
+                return self.probed(turn, key, &probe, *ending != Ending::Ok);
             }
             // A KILL that came late hit the ping, as it should.
             (Step::Ping, Ending::Err(_)) => self.records.ping_again(key),
@@ -526,10 +518,8 @@ impl Engine {
             }
         }
     }
-}
 
-impl Engine {
-    /// What was known of tables, views and whatever runs by itself may have been defined as something else.
+    /// A command has defined tables, views, triggers or routines: what was known of them may not hold any more.
     fn defined<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, command: &ClientCommand) {
         let stored = command.traits.contains(Traits::DEFINES_STORED);
         self.records
@@ -537,16 +527,17 @@ impl Engine {
         if command.traits.contains(Traits::DEFINES_SCHEMA) {
             self.records.reselect_schemas(turn, key);
         }
-        let client = command
-            .client
-            .and_then(|key| self.records.clients.get_mut(key));
-        if let Some(client) = client.filter(|_| stored) {
+        if stored
+            && let Some(client) = command.client
+            && let Some(client) = self.records.clients.get_mut(client)
+        {
             client.note_definition();
         }
         self.may_have_changed_accounts(turn, command.kind, command.traits);
     }
 
-    /// The command was the schema of a login, whose answer decides the login; or what is run behind it.
+    /// The answer to a command that belongs to a login: the choice of its schema, which decides the login, or
+    /// `init_connect`.
     fn login_answered<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, ending: &Ending) {
         let Some(login) = self.records.clients.login_mut(key) else {
             return;
@@ -611,9 +602,10 @@ impl Engine {
                 _ => None,
             });
         // If two parts were refused, the first has been told already.
-        let unsent = backend
-            .client
-            .filter(|_| backend.due.contains(Due::COMMAND));
+        let unsent = match backend.due.contains(Due::COMMAND) {
+            true => backend.client,
+            false => None,
+        };
         let Some(client_key) = sent.or(unsent) else {
             return;
         };
@@ -633,22 +625,21 @@ impl Engine {
             told.encode(
                 turn.io.outbox(client.handle),
                 client.answer_begins,
-                wire::Capabilities::PROTOCOL_41,
+                Capabilities::PROTOCOL_41,
             );
         }
         if sent.is_none() {
             self.drop_first_command(client_key);
         }
     }
-}
 
-impl Engine {
     /// A command that names a prepared statement.
     pub(crate) fn prepared_command<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
-        (command, packet): (Command, Packet<'_>),
+        command: Command,
+        packet: Packet<'_>,
     ) -> Taken {
         let Some(client) = self.records.clients.get(key) else {
             return Taken::Now;
@@ -663,7 +654,7 @@ impl Engine {
             return Taken::Now;
         }
         let Some(statement) = client.statement(packet.payload) else {
-            return self.records.unknown_statement(turn, key, (command, packet));
+            return self.records.unknown_statement(turn, key, command, packet);
         };
         let (id, kills) = (statement.id, statement.template.meaning.kills);
         let refused = statement.long.as_ref().and_then(|long| long.refused);
@@ -691,7 +682,7 @@ impl Engine {
                 self.records.refuse_command(turn, key, &error);
             }
             _ => {
-                if let Some(victim) = kills.filter(|_| runs) {
+                if runs && let Some(victim) = kills {
                     self.order_kill(turn, key, victim);
                     return Taken::Now;
                 }
@@ -713,8 +704,10 @@ impl Engine {
         if let Some(statements) = &mut client.statements {
             statements.close(id);
         }
-        let held = client.let_go_of_statement(id);
-        let Some(backend_key) = client.backend.filter(|_| held) else {
+        if !client.let_go_of_statement(id) {
+            return;
+        }
+        let Some(backend_key) = client.backend else {
             return;
         };
         let detaches = !client.holds_backend();
@@ -729,17 +722,10 @@ impl Engine {
             self.settle(turn, backend_key);
         }
     }
-}
 
-impl Engine {
     /// A backend could not prepare a statement: that is the answer to the command that executes it. If it was
     /// for want of room, what else it has is closed first.
-    pub(crate) fn prepare_failed<I: Io<Mail>>(
-        &mut self,
-        turn: &mut Turn<'_, I>,
-        key: Key,
-        error: &[u8],
-    ) {
+    fn prepare_failed<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, error: &[u8]) {
         self.records.counters.prepare_errors += 1;
         let Ok(error) = ErrPacket::parse(error) else {
             return;
@@ -749,8 +735,10 @@ impl Engine {
         };
         // A transaction may be gone.
         backend.due |= Due::PING;
-        let awaited = backend.due.contains(Due::COMMAND);
-        let Some(client_key) = backend.client.filter(|_| awaited) else {
+        if !backend.due.contains(Due::COMMAND) {
+            return;
+        }
+        let Some(client_key) = backend.client else {
             return;
         };
         if error.code == code::TOO_MANY_STATEMENTS && backend.statements.close_shared() {

@@ -23,7 +23,7 @@ use crate::record::standstill::PATIENCE;
 use crate::record::turn::Turn;
 use crate::steps::timers::carried_timeout;
 
-/// How often is looked while statements wait for longer.
+/// How often a worker looks for a standstill while its statements wait.
 const LOOK_AGAIN: Span = Span::from_ms(250);
 
 /// How long setting up or cleaning a backend connection may take, rolling back included.
@@ -43,9 +43,7 @@ impl Engine {
             at += 1;
         }
     }
-}
 
-impl Engine {
     /// What there is and what has happened.
     pub fn report(&self) -> Report {
         let waiting = |key| self.records.clients.count(State::Waiting(key)) as u64;
@@ -100,9 +98,7 @@ impl Engine {
             server_version: String::from_utf8_lossy(version).into_owned(),
         }
     }
-}
 
-impl Engine {
     /// Answers a question of somebody who looks in.
     pub(crate) fn look(&self, look: Look, now: Timestamp) {
         match look {
@@ -153,9 +149,7 @@ impl Engine {
             statement: self.records.statement_of(client, state),
         }
     }
-}
 
-impl Engine {
     /// Tells the other workers how many backends are held and how many statements wait, at the end of a turn.
     pub(crate) fn publish_holders(&mut self, now: Timestamp) {
         let waiting = self.records.awake.iter().map(|&id| {
@@ -177,23 +171,21 @@ impl Engine {
         }
     }
 
-    /// When a worker where statements have waited for long is to look.
-    pub(crate) fn standstill_due(&self) -> Option<Timestamp> {
+    /// When the worker is to look for a standstill, because its statements have waited for long.
+    fn standstill_due(&self) -> Option<Timestamp> {
         let since = self.matching.lending.waiting_since()?;
         let again = self.standstill_seen.map(|seen| seen + LOOK_AGAIN);
         Some((since + PATIENCE).max(again.unwrap_or(since)))
     }
 
-    /// Looks, if it is time to.
-    pub(crate) fn standstill_is_due(&mut self, now: Timestamp) {
+    /// Looks for a standstill, if it is time to.
+    fn standstill_is_due(&mut self, now: Timestamp) {
         if self.standstill_due().is_some_and(|at| now >= at) {
             self.standstill_seen = Some(now);
             self.records.look_for_standstill(now);
         }
     }
-}
 
-impl Engine {
     /// The next time at which something may be due.
     pub(crate) fn next_due(&self) -> Option<Timestamp> {
         if !self.started {
@@ -327,7 +319,7 @@ impl Engine {
     }
 
     /// Does what is due for one key.
-    fn key_due<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: pool::KeyId) {
+    fn key_due<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId) {
         self.connects_due(turn, id);
         self.reserved_is_due(turn, id);
         let limit = Some(self.records.settings.queue_timeout);
@@ -362,7 +354,7 @@ impl Engine {
     }
 
     /// A statement waited too long: it gets an ERR and never runs.
-    fn queue_timeout<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, id: pool::KeyId) {
+    fn queue_timeout<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, id: KeyId) {
         let why = self.records.why_none_is_free(id);
         self.records.counters.queue_timeouts += 1;
         let error = ClientError::queue_timeout(self.records.settings.queue_timeout, &why);
@@ -389,7 +381,7 @@ impl Engine {
         }
     }
 
-    fn connects_due<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: pool::KeyId) {
+    fn connects_due<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId) {
         let limit = self.records.settings.connect_timeout;
         while let Some(key) = self.records.first_connecting(id)
             && self

@@ -40,10 +40,12 @@ impl Records {
     /// True if the client's next statement is here, and its backend is still busy with what the one before has
     /// left to do, which nobody can see and no KILL is meant for.
     pub(crate) fn has_yet_to_begin(&self, key: Key) -> bool {
-        let active = self.clients.state(key) == Some(State::Active);
-        let Some(client) = self.clients.get(key).filter(|_| active) else {
+        let Some(client) = self.clients.get(key) else {
             return false;
         };
+        if self.clients.state(key) != Some(State::Active) {
+            return false;
+        }
         let backend = client.backend.and_then(|key| self.pool.get(key));
         let at_rest = backend.is_some_and(|backend| !backend.may_be_ended());
         let is_complete = self.front_len(key, &client.inbox).is_ok();

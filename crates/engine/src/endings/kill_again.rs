@@ -1,6 +1,6 @@
-//! A KILL QUERY that overtook its statement. Servers ignore one for a connection that waits for a command, as the
-//! `KILL` page of MySQL's manual has it, and that is how a connection looks whose thread has not come to read what
-//! was sent. So a KILL that was answered while its victim goes on is sent again. Owns when; `kill.rs` sends.
+//! A KILL QUERY that overtook its statement. A server ignores a KILL QUERY for a connection that waits for a command, and a
+//! connection looks like that until its thread has read what was sent (`KILL` in the MySQL manual). So a KILL that was answered
+//! while its victim goes on is sent again. Owns when; the desk sends.
 
 use events::{Span, Timestamp};
 use membership::Key;

@@ -1,5 +1,4 @@
-//! The end of a worker. Owns when it is over: once nobody is left, and backends were told, so that the server does
-//! not take their connections for lost.
+//! Finds backends by what they do.
 
 use membership::Key;
 

@@ -1,12 +1,12 @@
 //! Statements whose client hung up: what `on_disconnect` says is ended, so that nobody waits behind
 //! work that nobody wants (rule 15).
 
-use crate::follow::views::TABLES;
 use carry::told::Unknown;
 use events::Timestamp;
 use membership::Key;
 use session::statement::{PinReasons, Traits};
 
+use crate::follow::views::TABLES;
 use crate::record::backend::{Backend, Due, Exchange, InsertId, PreparedXa, Purpose, Step};
 use crate::record::records::Records;
 use crate::record::settings::OnDisconnect;

@@ -1,10 +1,5 @@
-//! What follows when an event has panicked: the connections that it concerned are closed, with what is tied to them, and
-//! the records are put in order again.
-//!
-//! An event that panics stops between any two steps. So nothing is believed of the records that it worked on: they are
-//! those of the connections that it was about or has written to, of the other end of each, and of whoever's record does not hold
-//! together afterwards. What is counted or listed beside the records is made anew from them. See
-//! docs/decisions/panics.md.
+//! After an event has panicked: which client or order it was about, and the connections that there is a record of. The desk
+//! closes the connections that the event concerned, and puts the records in order (docs/decisions/panics.md).
 
 use std::collections::HashSet;
 

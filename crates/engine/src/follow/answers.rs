@@ -1,10 +1,7 @@
-//! Answers as the client is told them: counts, status and state changes of its own session.
+//! What answers say of a session, and what its client is told of them.
 
-use crate::follow::charset::CHARSET;
-use crate::follow::untold::PUT_BACK;
 use carry::errors::ClientError;
-use carry::tracking;
-use carry::tracking::Tracked;
+use carry::tracking::{self, Tracked};
 use events::Io;
 use membership::Key;
 use session::Interner;
@@ -14,6 +11,8 @@ use wire::{
     WalkError, code,
 };
 
+use crate::follow::charset::CHARSET;
+use crate::follow::untold::PUT_BACK;
 use crate::follow::user_variables::names::may_do_unseen;
 use crate::record::backend::{Backend, ClientCommand, Exchange, InsertId};
 use crate::record::client::Client;
@@ -77,7 +76,7 @@ impl Backend {
 }
 
 impl Client {
-    /// It has the column definitions of an execution, and keeps them.
+    /// The client was told the column definitions of an execution, and keeps them.
     pub(crate) fn definitions_told(&mut self, id: u32, told: Option<Fingerprint>) {
         let statements = self.statements.as_mut();
         if let Some(statement) = statements.and_then(|statements| statements.get_mut(id)) {
@@ -160,11 +159,9 @@ impl ClientCommand {
         self.translation.piece(piece, told, outbox)?;
         Ok(())
     }
-}
 
-impl ClientCommand {
     /// The ERR that the client is told in place of that which the KILL brought about.
-    pub(crate) fn overtime_error(&self, piece: &Piece<'_>, flavor: Flavor) -> Option<Vec<u8>> {
+    fn overtime_error(&self, piece: &Piece<'_>, flavor: Flavor) -> Option<Vec<u8>> {
         if !self.timed_out || !matches!(piece, Piece::Err(_)) {
             return None;
         }

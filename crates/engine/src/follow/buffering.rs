@@ -1,4 +1,4 @@
-//! How much memory each client's command may have, and who waits for more.
+//! How much memory each client's command may have, and which clients wait for more.
 
 use events::{Io, Timestamp};
 use membership::Key;
@@ -11,6 +11,7 @@ use crate::record::reservations::{NOBODY, Need, Reservation, Waiter};
 use crate::record::shared::Mail;
 use crate::record::turn::Turn;
 
+/// Bytes that the TLS layer of a client holds while a command is received.
 const OF_TLS: usize = 32 << 10;
 
 /// The longest compressed packet: zstd keeps as much while it unpacks one.
@@ -38,6 +39,7 @@ impl Client {
 }
 
 impl Records {
+    /// How much memory a client needs now.
     pub(crate) fn wants(&self, key: Key) -> Wants {
         let (Some(client), Some(state)) = (self.clients.get(key), self.clients.state(key)) else {
             return Wants::Little;
@@ -69,6 +71,7 @@ impl Records {
         }
     }
 
+    /// Gives back what a client has reserved.
     pub(crate) fn give_memory_back<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         if self.buffering.held.is_empty() {
             return;
@@ -83,7 +86,7 @@ impl Records {
         }
     }
 
-    /// Counts so much of a client's. False if its account has too much.
+    /// Counts `bytes` as a client's. False if its account has too much.
     pub(crate) fn counts(&mut self, key: Key, bytes: usize) -> bool {
         let Some(client) = self.clients.get(key) else {
             return true;
@@ -126,6 +129,7 @@ impl Records {
         }
     }
 
+    /// Has a client wait for memory; it is not read from meanwhile.
     pub(crate) fn wait_for_memory<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
@@ -148,6 +152,7 @@ impl Records {
         self.buffering.look_at(key, due);
     }
 
+    /// A client does not wait for memory any more.
     pub(crate) fn waits_no_more<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         let held = self.buffering.held.get_mut(&key);
         if let Some((_, account)) = held.and_then(|held| held.waits.take()) {
@@ -175,7 +180,7 @@ impl Records {
         self.watch_progress(turn, key);
     }
 
-    /// A client is gone.
+    /// A client is gone: gives back its memory.
     pub(crate) fn forget_memory(&mut self, key: Key) {
         if let Some(held) = self.buffering.held.remove(&key)
             && let Some((_, account)) = held.waits
@@ -211,15 +216,17 @@ impl Records {
 
     /// True of a client that is in the middle of a command, and is read from. Logins have a time of their own.
     pub(crate) fn is_unfinished(&self, key: Key) -> bool {
-        let between = matches!(self.clients.state(key), Some(State::Idle | State::Held));
-        let Some(client) = self.clients.get(key).filter(|_| between) else {
+        let Some(client) = self.clients.get(key) else {
             return false;
         };
+        if !matches!(self.clients.state(key), Some(State::Idle | State::Held)) {
+            return false;
+        }
         let begun = !client.inbox.is_empty() || self.buffering.withheld(key) > 0;
         begun && !self.buffering.waits(key)
     }
 
-    /// When somebody who is in the middle of a command is to be looked at.
+    /// When a client in the middle of a command is to be looked at.
     pub(crate) fn unfinished_due(&self) -> Option<Timestamp> {
         let (due, _) = self.buffering.due.first()?;
         Some(*due)

@@ -1,6 +1,6 @@
-//! The table of all that follows a session, and the agenda: what backends are asked about it, and when.
+//! The table of everything that follows a session, and the agenda: what backends are asked about it, and when.
 //!
-//! A question of ours empties the session's list of conditions and counts rows. So these are asked for first, here, for all.
+//! A question of Myriad's own empties the session's list of conditions and counts rows. So `read_back` asks for these first.
 
 use carry::ending::Ending;
 use carry::outbound::put_command;
@@ -56,7 +56,7 @@ impl Pair<'_> {
     }
 
     /// Asks for what a question of ours would change, if only the backend knows that. True if so.
-    pub(crate) fn saves_first(&mut self, outbox: &mut Vec<u8>) -> bool {
+    fn saves_first(&mut self, outbox: &mut Vec<u8>) -> bool {
         if self.ask_for_conditions(outbox) {
             return true;
         }

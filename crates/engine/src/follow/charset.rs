@@ -1,15 +1,15 @@
 //! Character sets of the connection: asked where something may have changed them that answers do not tell in full, and what
 //! the collation of a handshake stands for.
 
-use crate::record::carried::{Carried, Kept};
-use crate::record::pair::Pair;
-use crate::record::setup::charset;
 use carry::ending::Ending;
 use membership::Key;
 use session::statement::{Kind, Traits};
 use wire::{TextResultSet, code};
 
+use crate::record::carried::{Carried, Kept};
+use crate::record::pair::Pair;
 use crate::record::records::Records;
+use crate::record::setup::charset;
 
 /// The character sets of the connection.
 pub(crate) static CHARSET: Carried = Carried {

@@ -155,31 +155,7 @@ impl Records {
         self.clients.set_active(key, turn.now);
         true
     }
-}
 
-impl ClientCommand {
-    /// Notes what the answer does to the conditions of its session.
-    fn note_conditions(&self, capture: &mut Capture, ending: &Ending) {
-        let effect = self.effect.as_ref();
-        let lock = effect.and_then(|effect| effect.of_lock());
-        // MariaDB gives the list up for an error that GET_LOCK then hides.
-        let does = match lock.is_some_and(LockEffect::has_not_got) {
-            true => Does::Replaces,
-            false => self.does,
-        };
-        let answer = Answer {
-            warnings: self.counts.warnings,
-            warned: self.counts.warned,
-            error: match ending {
-                Ending::Err(error) => ErrPacket::parse(error).ok(),
-                Ending::Ok => None,
-            },
-        };
-        capture.conditions.answered(does, &answer);
-    }
-}
-
-impl Records {
     /// Asks the backend for the conditions of the attached session that only it has. False if it has none.
     pub(crate) fn read_warnings<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) -> bool {
         self.pair(key).is_some_and(|mut pair| {
@@ -220,6 +196,47 @@ impl Records {
         self.counters.local_answers += 1;
         true
     }
+
+    /// Answers an execution of SHOW WARNINGS or SHOW ERRORS from the capture. MySQL may open a cursor for it.
+    pub(crate) fn executed_from_capture<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        packet: Packet<'_>,
+    ) -> bool {
+        let statement = self.clients.get(key);
+        let statement = statement.and_then(|client| client.statement(packet.payload));
+        let cursor = self.known.flavor() == Flavor::MySql && asks_for_cursor(packet.payload);
+        let Some(template) = statement
+            .map(|statement| statement.template.clone())
+            .filter(|_| !cursor)
+        else {
+            return false;
+        };
+        self.answered_from_capture(turn, key, (&template.text, Form::Binary))
+    }
+}
+
+impl ClientCommand {
+    /// Notes what the answer does to the conditions of its session.
+    fn note_conditions(&self, capture: &mut Capture, ending: &Ending) {
+        let effect = self.effect.as_ref();
+        let lock = effect.and_then(|effect| effect.of_lock());
+        // MariaDB gives the list up for an error that GET_LOCK then hides.
+        let does = match lock.is_some_and(LockEffect::has_not_got) {
+            true => Does::Replaces,
+            false => self.does,
+        };
+        let answer = Answer {
+            warnings: self.counts.warnings,
+            warned: self.counts.warned,
+            error: match ending {
+                Ending::Err(error) => ErrPacket::parse(error).ok(),
+                Ending::Ok => None,
+            },
+        };
+        capture.conditions.answered(does, &answer);
+    }
 }
 
 impl Pair<'_> {
@@ -257,25 +274,4 @@ fn may_be_show(text: &[u8]) -> bool {
         first => matches!(first, Some(b'/' | b'#' | b'-')),
     };
     begins && text.len() <= QUESTION_MAX
-}
-
-impl Records {
-    /// Answers an execution of SHOW WARNINGS or SHOW ERRORS from the capture. MySQL may open a cursor for it.
-    pub(crate) fn executed_from_capture<I: Io<Mail>>(
-        &mut self,
-        turn: &mut Turn<'_, I>,
-        key: Key,
-        packet: Packet<'_>,
-    ) -> bool {
-        let statement = self.clients.get(key);
-        let statement = statement.and_then(|client| client.statement(packet.payload));
-        let cursor = self.known.flavor() == Flavor::MySql && asks_for_cursor(packet.payload);
-        let Some(template) = statement
-            .map(|statement| statement.template.clone())
-            .filter(|_| !cursor)
-        else {
-            return false;
-        };
-        self.answered_from_capture(turn, key, (&template.text, Form::Binary))
-    }
 }

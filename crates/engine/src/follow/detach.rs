@@ -1,4 +1,4 @@
-//! A session parts from its backend, which goes to the next one, clean (rule 3). The counterpart of `attach`.
+//! A session lets go of its backend: what is forgotten, and what makes the backend dirty (rule 3).
 
 use events::Io;
 use membership::Key;

@@ -14,6 +14,10 @@ use crate::record::records::Records;
 use crate::record::shared::Mail;
 use crate::record::turn::Turn;
 
+/// Reads from a derived table, which empties the list of conditions on both
+/// servers. Statements without a table leave it on MariaDB.
+const CLEAR: &[u8] = b"SELECT 1 FROM (SELECT 1) AS cleared";
+
 /// `ROW_COUNT()`, and `FOUND_ROWS()` where rows were counted that were never sent.
 pub(crate) static ROW_COUNTS: Carried = Carried {
     answered: |pair, command, ending| {
@@ -82,6 +86,14 @@ impl Backend {
             self.counted_rows = false;
         }
     }
+
+    /// Makes sure that a question about the last statement is not answered with somebody else's.
+    pub(crate) fn clear_conditions(&mut self, outbox: &mut Vec<u8>) {
+        // What is read to empty the list is counted, too.
+        self.ask_for_found_rows(outbox);
+        self.put_query(outbox, CLEAR);
+        self.expect(Step::Restore(RestorePart::Warnings));
+    }
 }
 
 impl Records {
@@ -103,25 +115,11 @@ impl Records {
 }
 
 impl Client {
-    /// Its backend told the number.
+    /// The backend told `FOUND_ROWS()`.
     fn learn_found_rows(&mut self, rows: &TextResultSet) {
         let digits = rows.first(0).and_then(|value| str::from_utf8(value).ok());
         let found = digits.and_then(|digits| digits.parse().ok());
         self.capture.found_rows = found.or(self.capture.found_rows);
-    }
-}
-
-/// Reads what nobody needs, from a table of its own: that empties the list of conditions on both
-/// servers. Statements without a table leave it on MariaDB.
-const CLEAR: &[u8] = b"SELECT 1 FROM (SELECT 1) AS cleared";
-
-impl Backend {
-    /// Makes sure that a question about the last statement is not answered with somebody else's.
-    pub(crate) fn clear_conditions(&mut self, outbox: &mut Vec<u8>) {
-        // What is read to empty the list is counted, too.
-        self.ask_for_found_rows(outbox);
-        self.put_query(outbox, CLEAR);
-        self.expect(Step::Restore(RestorePart::Warnings));
     }
 }
 

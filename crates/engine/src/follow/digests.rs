@@ -60,8 +60,9 @@ impl Known {
         packet: Packet<'_>,
         statement: &Statement,
     ) -> Digest {
-        let prepared = client.statement(packet.payload);
-        if let Some(prepared) = prepared.filter(|_| executes(packet.payload)) {
+        if executes(packet.payload)
+            && let Some(prepared) = client.statement(packet.payload)
+        {
             let Template {
                 binding, meaning, ..
             } = &*prepared.template;

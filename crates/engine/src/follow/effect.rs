@@ -1,4 +1,4 @@
-//! What a command does to what its session holds. Statements to prepare get their template here.
+//! What a command does to prepared statements. COM_STMT_PREPARE gets its template here.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Pins end when what they were for is gone.
+//! Pins end when the session no longer has what they were for.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::record::pair::Pair;
 use crate::record::records::Records;
 use crate::record::shared::PinLimits;
 
-/// Those of them that are about prepared statements.
+/// The reasons that are about prepared statements.
 const OF_STATEMENTS: [PinReason; 2] = [PinReason::Prepared, PinReason::Cursor];
 
 /// When one of these ends, nothing is left behind.

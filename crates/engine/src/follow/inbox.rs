@@ -1,8 +1,5 @@
-//! What clients have sent and what is not dealt with: the only buffer that a client owns, and only while there is
-//! something in it.
-//!
-//! Owns how these buffers come and go, and that nothing of a login stays in them. What is in them is the matter of
-//! `commands` and `login`.
+//! Inboxes: bytes that clients have sent and Myriad has not dealt with. Owns how these buffers come and go, that nothing of a
+//! login stays in them, and when a client is read from.
 
 use events::Io;
 use membership::Key;
@@ -66,7 +63,7 @@ impl Records {
         }
     }
 
-    /// That is no reason any more.
+    /// Reads from a client again, unless there is another reason not to.
     pub(crate) fn resume_client<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,

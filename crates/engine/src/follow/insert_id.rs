@@ -2,17 +2,28 @@
 //! `sql_auto_is_null` has `IS NULL` look for it. Where an answer does not
 //! tell it, the backend is asked before the session lets go of it.
 
-use crate::record::backend::ClientCommand;
-use crate::record::carried::{Carried, Kept};
 use carry::ending::Ending;
 use carry::packet::Packet;
 use events::Timestamp;
 use session::statement::{Flavor, Kind, PinReason, Statement, Traits};
 use wire::TextResultSet;
 
-use crate::record::backend::{Backend, InsertId, RestorePart, Step};
+use crate::record::backend::{Backend, ClientCommand, InsertId, RestorePart, Step};
+use crate::record::carried::{Carried, Kept};
 use crate::record::client::Client;
 use crate::record::pair::Pair;
+
+/// The variable that makes `IS NULL` find the row of LAST_INSERT_ID().
+const AUTO_IS_NULL: &[u8] = b"sql_auto_is_null";
+
+/// Statements that see LAST_INSERT_ID(), or leave it as it is where they set nothing.
+const SEE_INSERT_ID: Traits = Traits::READS_LAST_INSERT_ID
+    .union(Traits::SETS_LAST_INSERT_ID)
+    .union(Traits::UNKNOWN_CALL)
+    .union(Traits::GENERATES_ID);
+
+/// Statements that may set `sql_auto_is_null` for themselves.
+const SETS_FOR_ITSELF: Traits = Traits::FOR_STATEMENT.union(Traits::HINTS_VARIABLES);
 
 /// LAST_INSERT_ID().
 pub(crate) static INSERT_ID: Carried = Carried {
@@ -60,37 +71,7 @@ impl Pair<'_> {
         }
         self.client.last_insert_id = id;
     }
-}
 
-/// True if an id may have been generated that the answer does not tell. That of LOAD never does.
-fn generated_unseen(command: &ClientCommand, ending: &Ending) -> bool {
-    let hidden = command.kind == Kind::Load || command.pins.contains(PinReason::Call);
-    hidden || returned_rows(command) || failed_later(command, ending)
-}
-
-/// True of `INSERT … RETURNING`: what ends rows does not say which id was generated.
-fn returned_rows(command: &ClientCommand) -> bool {
-    command.traits.contains(Traits::GENERATES_ID) && command.counts.result_set
-}
-
-/// True of an INSERT of several rows that may have generated an id before it failed.
-fn failed_later(command: &ClientCommand, ending: &Ending) -> bool {
-    command.traits.contains(Traits::GENERATES_ID) && matches!(ending, Ending::Err(_))
-}
-
-/// What has `IS NULL` find the row of LAST_INSERT_ID().
-const AUTO_IS_NULL: &[u8] = b"sql_auto_is_null";
-
-/// What sees LAST_INSERT_ID(), or leaves it as it is where it sets nothing.
-const SEE_INSERT_ID: Traits = Traits::READS_LAST_INSERT_ID
-    .union(Traits::SETS_LAST_INSERT_ID)
-    .union(Traits::UNKNOWN_CALL)
-    .union(Traits::GENERATES_ID);
-
-/// What may set `sql_auto_is_null` for itself.
-const SETS_FOR_ITSELF: Traits = Traits::FOR_STATEMENT.union(Traits::HINTS_VARIABLES);
-
-impl Pair<'_> {
     /// True if the backend has another LAST_INSERT_ID() than the session, and the statement may see it.
     pub(crate) fn lacks_insert_id(
         &mut self,
@@ -128,8 +109,24 @@ impl Pair<'_> {
     }
 }
 
+/// True if an id may have been generated that the answer does not tell. That of LOAD never does.
+fn generated_unseen(command: &ClientCommand, ending: &Ending) -> bool {
+    let hidden = command.kind == Kind::Load || command.pins.contains(PinReason::Call);
+    hidden || returned_rows(command) || failed_later(command, ending)
+}
+
+/// True of `INSERT … RETURNING`: what ends rows does not say which id was generated.
+fn returned_rows(command: &ClientCommand) -> bool {
+    command.traits.contains(Traits::GENERATES_ID) && command.counts.result_set
+}
+
+/// True of an INSERT of several rows that may have generated an id before it failed.
+fn failed_later(command: &ClientCommand, ending: &Ending) -> bool {
+    command.traits.contains(Traits::GENERATES_ID) && matches!(ending, Ending::Err(_))
+}
+
 impl Client {
-    /// Its own `sql_auto_is_null`, if it has set that.
+    /// The session's own `sql_auto_is_null`, if it has set it.
     pub(crate) fn auto_is_null(&self) -> Option<bool> {
         let value = self.session.variables.get(AUTO_IS_NULL)?;
         Some(value == b"1" || value.eq_ignore_ascii_case(b"on"))

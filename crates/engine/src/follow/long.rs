@@ -20,7 +20,7 @@ impl LongCommand {
         self.asker.0
     }
 
-    /// That worker, and the client that waits for it.
+    /// The worker and the client that wait for it.
     pub fn asker(&self) -> (usize, Key) {
         self.asker
     }

@@ -32,7 +32,7 @@ impl Own {
     }
 }
 
-/// What is sent in place of a text that asks for one of them.
+/// What is sent in place of a text that asks for a status variable of its own connection.
 pub(crate) fn own_status(statement: &Statement, text: &[u8], client: &Client) -> Option<Rewrite> {
     if statement.kind != Kind::Show {
         return None;
@@ -43,7 +43,7 @@ pub(crate) fn own_status(statement: &Statement, text: &[u8], client: &Client) ->
     Some(Rewrite::of_text(text.into_bytes()))
 }
 
-/// The one that a `SHOW STATUS LIKE` names.
+/// The status variable that a `SHOW STATUS LIKE` names.
 fn asked_for(text: &[u8]) -> Option<(&'static str, Own)> {
     let text = str::from_utf8(text).ok()?.trim_end_matches([';', ' ']);
     let mut words = text.split_ascii_whitespace();

@@ -51,8 +51,10 @@ impl Records {
             return false;
         };
         let handle = backend.handle;
-        let cut_off = backend.is_cut_off();
-        let Some(rest) = backend.rest.as_mut().filter(|_| !cut_off) else {
+        if backend.is_cut_off() {
+            return false;
+        }
+        let Some(rest) = &mut backend.rest else {
             return false;
         };
         rest.put_next(turn.io.outbox(handle));

@@ -1,10 +1,10 @@
 //! The prepared statements of a session: looked up, refused, and noted from answers.
 
 pub(crate) mod backend_statements;
-pub(crate) mod by_name;
+mod by_name;
 pub(crate) mod counting;
 pub(crate) mod named;
-pub(crate) mod on_demand;
+mod on_demand;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -52,7 +52,7 @@ impl Client {
         self.statements.as_ref()?.get(statement_id(payload)?)
     }
 
-    /// The same, to be changed.
+    /// The prepared statement that a command names, to be changed.
     pub(crate) fn statement_mut(&mut self, payload: &[u8]) -> Option<&mut ClientStatement> {
         self.statements.as_mut()?.get_mut(statement_id(payload)?)
     }
@@ -63,8 +63,8 @@ impl Client {
         holdings.is_some_and(|holdings| holdings.cursors.contains(&id))
     }
 
-    /// Long data of a statement is used up by an execution, whatever became of that, or given up. What is refused is
-    /// only given up.
+    /// Drops the long data of a statement after a COM_STMT_EXECUTE, whatever its answer, or a COM_STMT_RESET. Long data that
+    /// was refused stays until a COM_STMT_RESET.
     pub(crate) fn drop_long_data(&mut self, payload: &[u8]) {
         let resets = payload.first() == Some(&(Command::StmtReset as u8));
         if self.statements.is_some()
@@ -112,11 +112,13 @@ impl Records {
         true
     }
 
+    /// Refuses a command that names a prepared statement which the client does not have.
     pub(crate) fn unknown_statement<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
-        (command, packet): (Command, Packet<'_>),
+        command: Command,
+        packet: Packet<'_>,
     ) -> Taken {
         let id = statement_id(packet.payload);
         // These two have no response, whatever comes of them; but MySQL tells of what is cut off.
@@ -177,7 +179,7 @@ impl Records {
         }
     }
 
-    /// The same of a client.
+    /// Drops the long data of the statement that a command of the client names, if the command uses or resets it.
     pub(crate) fn drop_long_data(&mut self, key: Key, payload: &[u8]) {
         if let Some(client) = self.clients.get_mut(key) {
             client.drop_long_data(payload);
@@ -258,9 +260,10 @@ impl Records {
         failed: bool,
     ) {
         let client = client.and_then(|client| self.clients.get_mut(client));
-        let Some(told) = preparing.told.filter(|_| !failed) else {
+        if failed {
             return;
-        };
+        }
+        let Some(told) = preparing.told else { return };
         let template = &preparing.template;
         let id = client.map(|client| {
             let statements = client.statements.get_or_insert_default();
@@ -278,9 +281,21 @@ impl Records {
         });
         self.prepared_on(backend_key, preparing);
         let backend = self.pool.get_mut(backend_key);
-        if let (Some(id), Some(backend)) = (id.filter(|_| preparing.stays), backend) {
+        if preparing.stays
+            && let (Some(id), Some(backend)) = (id, backend)
+        {
             backend.statements.own(id, template.number);
         }
+    }
+
+    /// A backend has prepared a statement.
+    pub(crate) fn prepared_on(&mut self, backend: Key, preparing: &Preparing) {
+        let max = self.settings.max_prepared_statements;
+        let (Some(backend), Some(told)) = (self.pool.get_mut(backend), preparing.told) else {
+            return;
+        };
+        let evicted = backend.statements.add(&preparing.template, told.id, max);
+        self.counters.prepares_evicted += evicted as u64;
     }
 }
 
@@ -292,16 +307,4 @@ fn is_refused_unread(ending: &Ending) -> bool {
         code::UNSUPPORTED_PREPARED,
     ];
     ending.code().is_some_and(|code| UNREAD.contains(&code))
-}
-
-impl Records {
-    /// A backend has prepared a statement.
-    pub(crate) fn prepared_on(&mut self, backend: Key, preparing: &Preparing) {
-        let max = self.settings.max_prepared_statements;
-        let (Some(backend), Some(told)) = (self.pool.get_mut(backend), preparing.told) else {
-            return;
-        };
-        let evicted = backend.statements.add(&preparing.template, told.id, max);
-        self.counters.prepares_evicted += evicted as u64;
-    }
 }

@@ -1,6 +1,6 @@
-//! Restores that are refused. Most are about a variable that the server does not let the session set again: its plugin is
-//! gone, a privilege was taken away, or SET GLOBAL has changed what may be set. Each statement of the session gets the
-//! server's error and is not run, until the session is reset or connects again.
+//! Restores that the server refuses. Most are about a variable that the session may not set again: its plugin is gone, or a
+//! privilege was taken away. Each statement of the session gets the server's error and is not run, until the session is reset
+//! or connects again.
 
 use membership::Key;
 use wire::ErrPacket;
@@ -24,11 +24,8 @@ impl Records {
         let Some(backend) = self.pool.get_mut(key) else {
             return false;
         };
-        let client = backend
-            .client
-            .filter(|_| backend.due.contains(Due::COMMAND));
-        let client = client.and_then(|client| self.clients.get(client));
-        if client.is_none_or(Client::holds_backend) {
+        let client = backend.client.and_then(|client| self.clients.get(client));
+        if !backend.due.contains(Due::COMMAND) || client.is_none_or(Client::holds_backend) {
             return false;
         }
         backend.dirty = true;

@@ -1,4 +1,4 @@
-//! What Myriad itself answers a client.
+//! Answers of Myriad's own to a client.
 
 use carry::errors::ClientError;
 use events::{Io, Timestamp};
@@ -31,7 +31,7 @@ impl Records {
             .is_some_and(|client| client.backend.is_some())
     }
 
-    /// So many rows the session's last command has changed, as `ROW_COUNT()` tells it.
+    /// Sets `ROW_COUNT()` of a session.
     pub(crate) fn counts_rows(&mut self, key: Key, rows: i64) {
         if let Some(client) = self.clients.get_mut(key) {
             client.capture.row_count = rows;
@@ -100,7 +100,7 @@ impl Records {
 
     /// The session can ask about an ERR of the front door's own as about any. MySQL adds that of a command which is
     /// no statement to what there is.
-    pub(crate) fn keep_refusal(&mut self, key: Key, error: &ClientError, is_statement: bool) {
+    fn keep_refusal(&mut self, key: Key, error: &ClientError, is_statement: bool) {
         let adds = !is_statement && self.known.flavor() == Flavor::MySql;
         let client = self.clients.get_mut(key);
         if let Some(client) = client.filter(|client| client.login.is_none()) {

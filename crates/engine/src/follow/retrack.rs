@@ -1,6 +1,5 @@
 //! Sessions that say what is to be tracked.
 
-use crate::record::carried::{Carried, Kept};
 use carry::effect::{Act, Effect};
 use carry::packet::Packet;
 use carry::retrack::{READ_TRACKING, Retrack, retracks};
@@ -11,6 +10,7 @@ use session::statement::{Dialect, Kind, PinReason, Statement, Traits, sets_track
 use wire::{Command, OkPacket, TextResultSet};
 
 use crate::record::backend::{Backend, ClientCommand, RestorePart, Step};
+use crate::record::carried::{Carried, Kept};
 use crate::record::client::Client;
 use crate::record::known::Known;
 use crate::record::pair::Pair;

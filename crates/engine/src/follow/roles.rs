@@ -1,15 +1,13 @@
 //! The role of a session: asked after SET ROLE, taken on again on another backend.
 
-use crate::record::carried::{Carried, Kept};
 use carry::ending::Ending;
-use carry::roles::READ_ROLE;
-use carry::roles::role;
+use carry::roles::{READ_ROLE, role};
 use session::Role;
-use session::statement::PinReason;
-use session::statement::{Kind, Traits};
+use session::statement::{Kind, PinReason, Traits};
 use wire::TextResultSet;
 
 use crate::record::backend::{Backend, RestorePart, Step};
+use crate::record::carried::{Carried, Kept};
 use crate::record::pair::Pair;
 
 /// The role.

@@ -16,13 +16,13 @@ use crate::record::client::Client;
 use crate::record::known::Known;
 use crate::record::pair::Pair;
 
-/// For so long they are what they were: somebody may define them without passing here.
+/// How long a routine is taken to be what it was: somebody may define it past Myriad.
 const FRESH: Span = Span::from_secs(60);
 
 /// Longer bodies are not looked at.
 const BODY_MAX: usize = 64 << 10;
 
-/// Nor are more parameters.
+/// Routines with more parameters are not looked at.
 const ROWS_MAX: usize = 256;
 
 impl Known {

@@ -1,6 +1,5 @@
 //! What a session has drawn from sequences, and on which backend.
 
-use crate::record::carried::Carried;
 use carry::ending::Ending;
 use carry::packet::Packet;
 use carry::prepared::named::executes;
@@ -8,6 +7,7 @@ use carry::sequences::Sequence;
 use session::statement::{SequenceUse, Statement, Traits, sequences};
 use wire::ServerStatus;
 
+use crate::record::carried::Carried;
 use crate::record::client::Client;
 use crate::record::pair::Pair;
 
@@ -39,13 +39,12 @@ impl Pair<'_> {
     /// drawn of all of them there.
     pub(crate) fn has_drawn(&self, packet: Packet<'_>, statement: &Statement) -> bool {
         let client = &*self.client;
-        let dialect = self.known.dialect(&client.session);
-        let Some(dialect) = dialect.filter(|_| client.holds_backend()) else {
-            return false;
-        };
-        if statement.traits.contains(Traits::MULTIPLE) {
+        if !client.holds_backend() || statement.traits.contains(Traits::MULTIPLE) {
             return false;
         }
+        let Some(dialect) = self.known.dialect(&client.session) else {
+            return false;
+        };
         let here = &self.backend.leftovers.sequences;
         let (text, schema) = client.text_and_schema(packet);
         let (mut asks, mut all_own) = (false, true);

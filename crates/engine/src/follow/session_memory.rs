@@ -16,7 +16,7 @@ impl Records {
         self.session_memory.with_shared(&self.known.interner)
     }
 
-    /// How often one was to keep more and could not.
+    /// How often a session was to keep more and could not.
     pub(crate) fn session_memory_refused(&self) -> u64 {
         self.session_memory.0.refused.load(Ordering::Relaxed)
     }

@@ -1,20 +1,22 @@
-//! Backends are cleaned, and asked what a session begins with.
+//! Cleans backends, and learns what a session begins with on them.
 
 use std::sync::Arc;
 
+use carry::leftovers::Leftovers;
 use carry::outbound::{LEFT_FOR, put_command};
 use carry::roles::role;
 use carry::routines::unhex;
+use carry::told::Unknown;
 use carry::track_lists::Asked;
 use events::Io;
 use membership::Key;
 use pool::State as BackendState;
 use session::statement::Flavor;
-use session::{ASK_FOR_COLLATIONS, Collations, misreads};
+use session::{ASK_FOR_COLLATIONS, Collations, SessionState, misreads};
 use wire::{Command, TextResultSet};
 
 use crate::record::ask::Ask;
-use crate::record::backend::{Backend, Step};
+use crate::record::backend::{Backend, Due, InsertId, Step};
 use crate::record::facts::Facts;
 use crate::record::records::Records;
 use crate::record::setup::{FACTS, FACTS_AND_ROLE, Fact, SQL_MODE, charset};
@@ -60,9 +62,9 @@ impl Records {
             let charset = charset.filter(|charset| misreads(charset, &schema));
             backend.put_schema(outbox, (&schema, charset), Step::Reselect);
         }
-        backend.due = crate::record::backend::Due::empty();
+        backend.due = Due::empty();
         backend.agenda.clear();
-        backend.leftovers.unknown = carry::told::Unknown::default();
+        backend.leftovers.unknown = Unknown::default();
         backend.retrack = None;
         (backend.keeps_locks, backend.keeps_characteristics) = (false, false);
         backend.statements.forget_all();
@@ -91,8 +93,7 @@ impl Records {
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
-        let mut session =
-            session::SessionState::new(backend.session.collation, &self.known.interner);
+        let mut session = SessionState::new(backend.session.collation, &self.known.interner);
         session.schema.clone_from(&backend.session.schema);
         // Neither does COM_RESET_CONNECTION change the role (rule 3).
         let role = role(Fact::Role.of(facts), flavor).unwrap_or_default();
@@ -122,11 +123,11 @@ impl Records {
             session.set_variable(SQL_MODE, sql_mode, &mut self.known.interner);
         }
         backend.session = session;
-        backend.insert_id = crate::record::backend::InsertId::Known(0);
-        backend.leftovers = carry::leftovers::Leftovers::default();
+        backend.insert_id = InsertId::Known(0);
+        backend.leftovers = Leftovers::default();
         (backend.dirty, backend.counted_rows) = (initiated, false);
         // A command may wait for a clean backend.
-        backend.due &= crate::record::backend::Due::COMMAND;
+        backend.due &= Due::COMMAND;
         backend.agenda.clear();
         self.learn_globals(facts);
     }
@@ -177,7 +178,7 @@ impl Records {
         }
     }
 
-    /// The same of what the session tracker tells.
+    /// What the session tracker tells of sessions that have not set it, as the global variables say.
     fn learn_tracked(&mut self, global: Asked) {
         if !self.known.track_lists.begin_with(global) {
             return;

@@ -1,4 +1,4 @@
-//! What a client's command is: its statement, and the shape of the response to it.
+//! Classifies commands: what a command does to its session, and the shape of its response.
 
 use carry::conditions::Does;
 use carry::packet::Packet;
@@ -118,7 +118,7 @@ impl Records {
     }
 
     /// What a text does that is prepared.
-    pub(crate) fn judge_prepared_text(&self, client: Key, text: &[u8]) -> Statement {
+    fn judge_prepared_text(&self, client: Key, text: &[u8]) -> Statement {
         match self.known_template(client, text) {
             Some(known) => known.meaning.statement,
             None => self.judge_text(client, text),
@@ -147,6 +147,49 @@ impl Records {
                 ..found
             },
             _ => found,
+        }
+    }
+
+    /// True if the statement sets each variable that it reads and nobody has set, to NULL: so does what changes data where
+    /// there is a binary log, which tells replicas what they were.
+    pub(crate) fn logs_what_it_reads(
+        &self,
+        key: Key,
+        packet: Packet<'_>,
+        statement: &Statement,
+    ) -> bool {
+        let facts = self.known.facts.as_ref();
+        let logs = facts.is_some_and(|facts| facts.binary_log);
+        let prepares = packet.payload.first() == Some(&(Command::StmtPrepare as u8));
+        let kind = match logs && prepares {
+            true => self.judge_text(key, packet.text()).kind,
+            false => statement.kind,
+        };
+        logs && changes_data(kind) && !statement.traits.contains(Traits::RUNS_PREPARED_TEXT)
+    }
+
+    /// What the command does to the list of conditions.
+    pub(crate) fn does(&self, client: Key, packet: Packet<'_>, statement: &Statement) -> Does {
+        let command = packet.payload.first().copied().and_then(Command::from_byte);
+        let flavor = self.known.flavor();
+        if let Some(does) = command.and_then(|command| Does::of_command(command, flavor)) {
+            return does;
+        }
+        if command == Some(Command::StmtPrepare) {
+            let prepared = self.judge_prepared_text(client, packet.text());
+            return Does::of_preparing(&prepared, packet.text(), flavor);
+        }
+        let executed = self.clients.get(client);
+        let executed = executed
+            .filter(|_| executes(packet.payload))
+            .and_then(|client| client.statement(packet.payload));
+        match executed {
+            Some(prepared) => prepared.template.meaning.does,
+            None => (statement.kind == Kind::Prepared
+                || statement.traits.contains(Traits::RUNS_PREPARED_TEXT))
+            .then(|| self.does_by_name(client, packet))
+            .flatten()
+            .unwrap_or_else(|| Does::of_statement(statement, packet.text(), flavor)),
         }
     }
 }
@@ -183,52 +226,5 @@ pub(crate) fn shape(payload: &[u8]) -> Shape {
         Some(Command::StmtFetch | Command::FieldList) => Shape::Rows,
         Some(Command::Statistics | Command::SetOption | Command::Debug) => Shape::Single,
         _ => Shape::Results,
-    }
-}
-
-impl Records {
-    /// True if the statement sets each variable that it reads and nobody has set, to NULL: so does what changes data where
-    /// there is a binary log, which tells replicas what they were.
-    pub(crate) fn logs_what_it_reads(
-        &self,
-        key: Key,
-        packet: Packet<'_>,
-        statement: &Statement,
-    ) -> bool {
-        let facts = self.known.facts.as_ref();
-        let logs = facts.is_some_and(|facts| facts.binary_log);
-        let prepares = packet.payload.first() == Some(&(Command::StmtPrepare as u8));
-        let kind = match logs && prepares {
-            true => self.judge_text(key, packet.text()).kind,
-            false => statement.kind,
-        };
-        logs && changes_data(kind) && !statement.traits.contains(Traits::RUNS_PREPARED_TEXT)
-    }
-}
-
-impl Records {
-    /// What the command does to the list of conditions.
-    pub(crate) fn does(&self, client: Key, packet: Packet<'_>, statement: &Statement) -> Does {
-        let command = packet.payload.first().copied().and_then(Command::from_byte);
-        let flavor = self.known.flavor();
-        if let Some(does) = command.and_then(|command| Does::of_command(command, flavor)) {
-            return does;
-        }
-        if command == Some(Command::StmtPrepare) {
-            let prepared = self.judge_prepared_text(client, packet.text());
-            return Does::of_preparing(&prepared, packet.text(), flavor);
-        }
-        let executed = self.clients.get(client);
-        let executed = executed
-            .filter(|_| executes(packet.payload))
-            .and_then(|client| client.statement(packet.payload));
-        match executed {
-            Some(prepared) => prepared.template.meaning.does,
-            None => (statement.kind == Kind::Prepared
-                || statement.traits.contains(Traits::RUNS_PREPARED_TEXT))
-            .then(|| self.does_by_name(client, packet))
-            .flatten()
-            .unwrap_or_else(|| Does::of_statement(statement, packet.text(), flavor)),
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! Statements that lead to triggers and views which leave something unseen; and asking for those.
+//! Statements that lead to triggers or views which change the session unseen, and the question for these.
 
 use carry::conditions::may_name_tables;
 use carry::packet::Packet;
@@ -197,7 +197,7 @@ impl Records {
 }
 
 impl Client {
-    /// How a command leads to one of these.
+    /// How a command leads to one of the `names`.
     fn reaches(&self, packet: Packet<'_>, statement: &Statement, names: &Names) -> Option<Reached> {
         let schema = self.session.schema.as_deref().unwrap_or_default();
         if executes(packet.payload) {

@@ -1,12 +1,12 @@
-//! Variables that a session sets and no tracker reports.
+//! Variables that a session sets and the session tracker does not report.
 
-use crate::record::carried::{Carried, Kept};
 use carry::packet::Packet;
 use carry::told::{ReadVariables, Unknown, Untold, sets_variables};
 use session::is_restorable;
 use session::statement::{Dialect, PinReason, Statement, sets_session};
 use wire::TextResultSet;
 
+use crate::record::carried::{Carried, Kept};
 use crate::record::client::Client;
 use crate::record::pair::Pair;
 

@@ -1,6 +1,5 @@
-//! Servers whose tracker cannot be trusted are found out, and asked.
+//! Probes the session tracker of servers, and asks those whose tracker is not sound.
 
-use crate::follow::told::VARIABLES;
 use std::sync::Arc;
 
 use carry::trust::{Beginning, Probe, Tracker, tracker_probe};
@@ -9,6 +8,7 @@ use membership::Key;
 use session::statement::PinReason;
 use wire::TextResultSet;
 
+use crate::follow::told::VARIABLES;
 use crate::record::backend::Step;
 use crate::record::known::Known;
 use crate::record::pair::Pair;

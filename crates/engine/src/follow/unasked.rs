@@ -1,8 +1,6 @@
-//! Bytes of a backend that answer no command. They would be taken for the answer to the next command, and each answer
-//! would go to the command behind its own: so the connection is closed. An ERR packet is different: with it a server says
-//! why it closes the connection (ERR 4031 after a long silence, ERR 1053 before a shutdown).
-//!
-//! Owns what is told and logged of such bytes. That they answer nothing is found in `answers`.
+//! Bytes of a backend that answer no command. They would be taken for the answer to the next command, and each answer would go
+//! to the wrong command: so Myriad closes the connection. An ERR packet says why the server closes it (ERR 4031 after a long
+//! silence, ERR 1053 before a shutdown), and the client is told.
 
 use events::Io;
 use wire::{ErrPacket, HEADER_LEN, Header, whole_packet};

@@ -1,15 +1,14 @@
 //! State changes that a client is told later.
 
-use crate::record::carried::{Carried, Kept};
 use carry::ending::Ending;
 use carry::track_filter::{PREFIX, VARIABLES, put_entry, put_variable};
 use carry::track_lists::TrackLists;
 use carry::untold::{Untold, put_variables};
 use session::is_charset_variable;
-use session::statement::Traits;
-use session::statement::{Flavor, Kind};
+use session::statement::{Flavor, Kind, Traits};
 use wire::{OkPacket, Piece, Reader, StateChange};
 
+use crate::record::carried::{Carried, Kept};
 use crate::record::client::Client;
 
 /// What SET STATEMENT has put back. The answer changes nothing, and has what is untold in its session-track block.
@@ -48,7 +47,7 @@ impl Client {
         }
     }
 
-    /// Appends it to an OK packet of the front door's own.
+    /// Appends what the client has not been told yet to an OK packet of Myriad's own.
     pub(crate) fn put_untold_alone(&mut self, flavor: Flavor, block: &mut Vec<u8>) {
         if flavor == Flavor::MySql && self.owes_rows() {
             self.put_untold(block);
@@ -85,7 +84,7 @@ impl Client {
         }
     }
 
-    /// Its backend told what SET STATEMENT has put back, to be told to it with what it is told next.
+    /// The backend told what SET STATEMENT has put back: the client is told it with its next answer.
     fn put_back_told(&mut self, ok: &OkPacket<'_>, lists: &TrackLists) {
         if !self.dialect().session_track {
             return;
@@ -110,7 +109,7 @@ impl Client {
     }
 }
 
-/// The same block without the character sets: at its end, a routine puts back those that it was made with.
+/// A block without the character sets: at its end, a routine puts back those that it was made with.
 fn without_charsets(block: &[u8]) -> Vec<u8> {
     let (mut entries, mut rest) = (Reader::new(block), Vec::new());
     while let (Ok(kind), Ok(data)) = (entries.u8("type"), entries.lenenc_bytes("data")) {

@@ -117,6 +117,55 @@ impl Pair<'_> {
             self.backend.leftovers.variables.assigns(names);
         }
     }
+
+    /// True if the statement could see user variables.
+    pub(crate) fn needs_user_variables(
+        &mut self,
+        now: Timestamp,
+        packet: Packet<'_>,
+        statement: &Statement,
+    ) -> bool {
+        let (own, here) = (&self.client.session, &self.backend.session);
+        if same_user_variables(here.user.as_ref(), own.user.as_ref()) {
+            return false;
+        }
+        let sees = Traits::USES_USER_VARIABLES
+            | Traits::LISTS_USER_VARIABLES
+            | Traits::MAY_WRITE
+            | Traits::UNKNOWN_CALL;
+        if statement.traits.intersects(sees) {
+            return true;
+        }
+        match statement.kind {
+            // A view can call a function. Where others than plain reads say that something has changed, what there is
+            // is taken for the session's own.
+            Kind::Select => {
+                let plain = statement.traits.contains(Traits::PURE_READ);
+                !plain || !self.reads_tables_only(now, packet, statement)
+            }
+            Kind::Show => !statement.traits.contains(Traits::READS_DIAGNOSTICS),
+            Kind::Explain | Kind::Set => true,
+            _ => false,
+        }
+    }
+
+    /// A backend and the session attached to it have none any more (`FLUSH USER_VARIABLES`).
+    pub(crate) fn user_variables_flushed(&mut self) {
+        self.client.session.user = None;
+        self.backend.session.user = None;
+        self.backend.leftovers.variables = VariablesHere::default();
+    }
+
+    /// A session that keeps its backend for long must not gather names without end.
+    pub(crate) fn bound_unread(&mut self) {
+        let here = &mut self.backend.leftovers.variables;
+        if self.client.pins.contains(PinReason::UserVariable) {
+            here.forget_unread();
+        } else if here.unread.len() > UNREAD_MAX {
+            here.forget_unread();
+            self.pin_late(PinReason::UserVariable);
+        }
+    }
 }
 
 impl Records {
@@ -166,56 +215,5 @@ impl Client {
     pub(crate) fn knows_user_variable(&self, backend: Option<&Backend>, name: &[u8]) -> bool {
         let unread = backend.is_some_and(|backend| backend.leftovers.variables.may_have(name));
         !unread && !self.pins.contains(PinReason::UserVariable)
-    }
-}
-
-impl Pair<'_> {
-    /// True if the statement could see user variables.
-    pub(crate) fn needs_user_variables(
-        &mut self,
-        now: Timestamp,
-        packet: Packet<'_>,
-        statement: &Statement,
-    ) -> bool {
-        let (own, here) = (&self.client.session, &self.backend.session);
-        if same_user_variables(here.user.as_ref(), own.user.as_ref()) {
-            return false;
-        }
-        let sees = Traits::USES_USER_VARIABLES
-            | Traits::LISTS_USER_VARIABLES
-            | Traits::MAY_WRITE
-            | Traits::UNKNOWN_CALL;
-        if statement.traits.intersects(sees) {
-            return true;
-        }
-        match statement.kind {
-            // A view can call a function. Where others than plain reads say that something has changed, what there is
-            // is taken for the session's own.
-            Kind::Select => {
-                let plain = statement.traits.contains(Traits::PURE_READ);
-                !plain || !self.reads_tables_only(now, packet, statement)
-            }
-            Kind::Show => !statement.traits.contains(Traits::READS_DIAGNOSTICS),
-            Kind::Explain | Kind::Set => true,
-            _ => false,
-        }
-    }
-
-    /// A backend and the session attached to it have none any more (`FLUSH USER_VARIABLES`).
-    pub(crate) fn user_variables_flushed(&mut self) {
-        self.client.session.user = None;
-        self.backend.session.user = None;
-        self.backend.leftovers.variables = VariablesHere::default();
-    }
-
-    /// A session that keeps its backend for long must not gather names without end.
-    pub(crate) fn bound_unread(&mut self) {
-        let here = &mut self.backend.leftovers.variables;
-        if self.client.pins.contains(PinReason::UserVariable) {
-            here.forget_unread();
-        } else if here.unread.len() > UNREAD_MAX {
-            here.forget_unread();
-            self.pin_late(PinReason::UserVariable);
-        }
     }
 }

@@ -1,8 +1,8 @@
-//! Whom a KILL of a client names.
+//! The client that a KILL names.
 
 use carry::victim::Victim;
 use membership::Key;
-use session::statement::{Kill, Named, PinReason, kill_target};
+use session::statement::{Kill, Named, kill_target};
 
 use crate::record::client::Client;
 use crate::record::kill::ours;
@@ -17,7 +17,8 @@ impl Records {
         match named {
             Named::Id(id) => ours(u32::try_from(id).ok()?, query),
             // A backend can end its own statement.
-            Named::Own => ours(record.id, false).filter(|_| !query),
+            Named::Own if query => None,
+            Named::Own => ours(record.id, false),
             Named::Variable(name) => {
                 let id = self.whole_number(record, &name)?;
                 ours(u32::try_from(id).ok()?, query)
@@ -27,16 +28,18 @@ impl Records {
 
     /// The client of ours that a text of `client` wants ended whenever it is executed.
     pub(crate) fn victim_for_ever(&self, client: Key, text: &[u8]) -> Option<Victim> {
-        let names_variable = text.contains(&b'@');
-        self.victim(client, text).filter(|_| !names_variable)
+        if text.contains(&b'@') {
+            return None;
+        }
+        self.victim(client, text)
     }
 
     /// The whole number that a variable holds, if that is known here.
     fn whole_number(&self, client: &Client, name: &[u8]) -> Option<u64> {
         let backend = client.backend.and_then(|key| self.pool.get(key));
-        let unread = backend.is_some_and(|backend| backend.leftovers.variables.may_have(name));
-        let known = !unread && !client.pins.contains(PinReason::UserVariable);
-        let user = client.session.user.as_ref().filter(|_| known)?;
-        user.get(name)?.as_unsigned()
+        if !client.knows_user_variable(backend, name) {
+            return None;
+        }
+        client.session.user.as_ref()?.get(name)?.as_unsigned()
     }
 }

@@ -1,6 +1,5 @@
 //! Reads of views: what a view may see of its session, and asking whether a name is a view's.
 
-use crate::record::carried::Carried;
 use carry::conditions::may_name_tables;
 use carry::digests::{Digest, Digests};
 use carry::packet::{Packet, mentions};
@@ -13,10 +12,13 @@ use wire::{ServerStatus, whole_packet};
 
 use crate::record::ask::Ask;
 use crate::record::backend::Backend;
+use crate::record::carried::Carried;
 use crate::record::client::Client;
 use crate::record::known::Known;
 use crate::record::pair::Pair;
 use crate::record::retry::COMMAND_MAX;
+
+const NAMES_MAX: usize = 64;
 
 /// Whether the read that was answered last names a view: asked before it may share a lane.
 pub(crate) static TABLES: Carried = Carried {
@@ -98,6 +100,26 @@ impl Pair<'_> {
             }
         }
     }
+
+    /// Asks whether the read that the backend answered last names a view. False if that cannot be
+    /// asked: then it never shares a lane.
+    fn ask_for_tables(&mut self, outbox: &mut Vec<u8>, now: Timestamp) -> bool {
+        let replay = std::mem::take(&mut self.backend.replay);
+        let packet = whole_packet(&replay).ok();
+        let question = packet.and_then(|packet| {
+            let payload = packet.payload.bytes();
+            self.known.question_about_names(self.client, payload)
+        });
+        let (digest, epoch) = (self.client.digest, self.known.digests.epoch());
+        let Some(question) = question else {
+            let digests = &mut self.known.digests;
+            digests.learn_tables(digest, (false, epoch), now);
+            return false;
+        };
+        self.backend
+            .put_tables_question(outbox, (digest, epoch), &question);
+        true
+    }
 }
 
 impl Backend {
@@ -122,15 +144,7 @@ impl Backend {
             _ => false,
         }
     }
-}
 
-/// True if a text may list variables of the session, LAST_INSERT_ID() among them: SHOW VARIABLES, and the server's own
-/// views.
-fn lists_variables(text: &[u8]) -> bool {
-    mentions(text, b"variables")
-}
-
-impl Backend {
     /// Sends the question about the tables of reads with a digest; `epoch`: what is known of tables now.
     fn put_tables_question(
         &mut self,
@@ -143,7 +157,11 @@ impl Backend {
     }
 }
 
-const NAMES_MAX: usize = 64;
+/// True if a text may list variables of the session, LAST_INSERT_ID() among them: SHOW VARIABLES, and the server's own
+/// views.
+fn lists_variables(text: &[u8]) -> bool {
+    mentions(text, b"variables")
+}
 
 impl Known {
     /// How many views are among the names in what a command of a client runs; `None` if that cannot be asked.
@@ -181,28 +199,6 @@ pub(crate) fn question(names: &[&[u8]]) -> Option<Vec<u8>> {
     // A session may want to see no rows (`sql_select_limit`).
     text.extend_from_slice(b"') LIMIT 1");
     Some(text)
-}
-
-impl Pair<'_> {
-    /// Asks whether the read that the backend answered last names a view. False if that cannot be
-    /// asked: then it never shares a lane.
-    fn ask_for_tables(&mut self, outbox: &mut Vec<u8>, now: Timestamp) -> bool {
-        let replay = std::mem::take(&mut self.backend.replay);
-        let packet = whole_packet(&replay).ok();
-        let question = packet.and_then(|packet| {
-            let payload = packet.payload.bytes();
-            self.known.question_about_names(self.client, payload)
-        });
-        let (digest, epoch) = (self.client.digest, self.known.digests.epoch());
-        let Some(question) = question else {
-            let digests = &mut self.known.digests;
-            digests.learn_tables(digest, (false, epoch), now);
-            return false;
-        };
-        self.backend
-            .put_tables_question(outbox, (digest, epoch), &question);
-        true
-    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Proving to the database who Myriad is.
+//! Myriad's own proof to a backend. Over a unix socket or TLS a server that asks for the password gets it as it is, else
+//! encrypted with the server's public key.
 
 use accounts::{Directory, Secret};
 use events::Io;

@@ -1,7 +1,5 @@
-//! Handshakes that break, and the addresses that are blocked for them (`max_connect_errors`).
-//!
-//! Owns which handshakes count against their address, and what the log says of a block. How they are counted is the
-//! matter of `strangers`.
+//! Handshakes that break, and the addresses that are blocked for them (`max_connect_errors`). Owns which handshakes count; the
+//! counts are in `record::strangers`.
 
 use carry::errors::{ClientError, host};
 use events::{Io, Peer};

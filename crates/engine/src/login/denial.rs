@@ -1,8 +1,5 @@
-//! Telling a client that its account or password is wrong: at once, or later if its address has been wrong too
-//! often.
-//!
-//! Owns whose answer is held back, and until when. Who waits so holds no place of `max_logins`, no buffer and no
-//! thread; of what it sends nothing is kept. Which address is to wait is the matter of `strangers`.
+//! Wrong accounts and passwords that a client is told of later, because its address has been wrong too often: which client, and
+//! when. It holds no place of `max_logins` meanwhile, no buffer and no thread.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

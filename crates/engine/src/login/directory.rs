@@ -1,4 +1,4 @@
-//! Credentials that have changed, and statements that change them.
+//! Credentials that have changed, and statements that may change accounts.
 
 use accounts::Account;
 use carry::packet::{Packet, defines, mentions};

@@ -1,9 +1,6 @@
-//! Sessions whose password has expired: they may set it, and nothing else.
-//!
-//! Owns what such a session may say, and how it goes on once the password is set. A key of their own keeps their
-//! backend connections apart: each is opened for one statement that sets the password, and nobody else gets it. If the
-//! server accepts the statement, it takes the connection for an ordinary one from then on, and so does Myriad, which may
-//! know nothing else that opens one.
+//! Sessions whose password has expired: they may set it, and nothing else. A key of their own keeps their backend connections
+//! apart. If the server accepts the statement that sets the password, it takes the connection for an ordinary one from then
+//! on, and so does Myriad, which may know nothing else that opens one.
 
 use carry::errors::ClientError;
 use carry::packet::Packet;
@@ -51,7 +48,7 @@ impl Records {
     }
 
     /// True of a session whose password has expired, until it has set it.
-    pub(crate) fn is_confined(&self, client: &Client) -> bool {
+    fn is_confined(&self, client: &Client) -> bool {
         !client.rekeyed && self.pool.key(client.key).is_sandbox()
     }
 
@@ -80,7 +77,7 @@ impl Records {
             // password it may be the only connection that the account has.
             let may_expire = self.known.flavor() == Flavor::MySql
                 && !command.traits.contains(Traits::SETS_PASSWORD);
-            if let Some(backend) = self.pool.get_mut(key).filter(|_| may_expire) {
+            if may_expire && let Some(backend) = self.pool.get_mut(key) {
                 backend.retired = true;
             }
             return;

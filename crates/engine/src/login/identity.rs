@@ -1,8 +1,5 @@
-//! Who a client is: the account that it says it is, the plugin that it proves it with, and the check of the
-//! proof.
-//!
-//! The database has the last word: who is refused by what is known here, or may only set a new password, waits until it
-//! was asked once more (`directory`).
+//! Who a client is: the account that it claims, the plugin that it proves it with, and the check of the proof. A client that is
+//! refused by what is known here waits until the database was asked once more (`desk::accounts`).
 
 use std::sync::Arc;
 
@@ -50,6 +47,7 @@ pub(crate) struct Claim<'a> {
 }
 
 impl Records {
+    /// Asks a client to prove itself with another plugin.
     pub(crate) fn switch_plugin<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
@@ -130,7 +128,7 @@ impl Records {
         if !proved && may_show && plugin == AuthPlugin::CachingSha2Password {
             return Err(Doubt::Password);
         }
-        let account = account.filter(|_| proved);
+        let account = if proved { account } else { None };
         let admitted = self.check_standing(key, account, claim);
         admitted.map_err(Doubt::Refused)
     }
@@ -188,19 +186,17 @@ impl Records {
             )),
         }
     }
-}
 
-/// False for a response that says "no password".
-pub(crate) fn proves(response: &[u8]) -> bool {
-    !matches!(response, b"" | b"\0")
-}
-
-impl Records {
     /// True if nothing is known that opens a backend connection of `id`.
     pub(crate) fn is_locked_out(&self, id: KeyId) -> bool {
         let account = self.accounts.account(self.pool.key(id).account);
         account.is_none_or(|account| !account.credential.opens_backends())
     }
+}
+
+/// False for a response that says "no password".
+pub(crate) fn proves(response: &[u8]) -> bool {
+    !matches!(response, b"" | b"\0")
 }
 
 /// A session needs a backend connection, and nothing is known that opens one of its account.

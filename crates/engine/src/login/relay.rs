@@ -1,4 +1,4 @@
-//! Logins that a backend decides: who is waiting for whose answer.
+//! Logins that a backend decides: what is handed on between client and backend, and what is not.
 
 use accounts::Account;
 use carry::errors::{ClientError, host};

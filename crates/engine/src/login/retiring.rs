@@ -26,7 +26,7 @@ impl Records {
         self.post_to_others(turn, || Mail::SchemasChanged(change));
     }
 
-    /// The same of this worker.
+    /// A schema was dropped, or rights were taken away: this worker checks logins again.
     pub(crate) fn schemas_changed(&mut self, change: SchemaChange) {
         self.known.schemas.forget_all();
         self.known.digests.forget_tables();
@@ -45,7 +45,7 @@ impl Records {
         self.post_to_others(turn, || Mail::SchemasDefined);
     }
 
-    /// The same of this worker.
+    /// A schema was defined: connections of this worker, except `own`, select theirs anew.
     pub(crate) fn schemas_defined<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,

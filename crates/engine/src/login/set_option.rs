@@ -1,5 +1,5 @@
-//! COM_SET_OPTION: several statements in one text, allowed or not from now on. That is part of the key
-//! of backend connections (rule 1), so the session goes over to another key.
+//! COM_SET_OPTION allows or forbids several statements in one text. That is part of the key of backend connections (rule 1), so
+//! the session goes over to another key.
 
 use carry::errors::ClientError;
 use events::Io;

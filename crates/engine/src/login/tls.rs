@@ -1,5 +1,4 @@
-//! Connections that become TLS connections: who asks for it, and what follows. Owns no cryptography; a layer between
-//! driver and engine has that.
+//! Connections that become TLS connections. A layer between driver and engine does the cryptography.
 
 use accounts::{Certain, Requires};
 use events::{Io, Peer, TlsFacts, TlsSide};

@@ -19,7 +19,7 @@ pub(crate) struct Proved<'a> {
     pub plugin: &'a [u8],
     /// The nonce that it was given last, if that is not the one of its greeting.
     pub nonce: Option<[u8; 20]>,
-    /// It awaits a word about that.
+    /// The client waits to be told that its proof was right.
     pub awaits_word: bool,
 }
 
@@ -40,8 +40,10 @@ impl Records {
     /// certificate. Like the server, Myriad says nothing in COM_CHANGE_USER. Other servers than MariaDB have no such proof, so
     /// their clients do not look for it.
     pub(crate) fn vouch(&mut self, key: Key, proved: &Proved<'_>) {
-        let is_mariadb = self.known.flavor() == Flavor::MariaDb;
-        let Some(client) = self.clients.get_mut(key).filter(|_| is_mariadb) else {
+        if self.known.flavor() != Flavor::MariaDb {
+            return;
+        }
+        let Some(client) = self.clients.get_mut(key) else {
             return;
         };
         let shown = client

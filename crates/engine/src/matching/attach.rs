@@ -1,5 +1,4 @@
-//! Finding a backend for a command: one that is free, one that can be opened, or a place in the
-//! queue.
+//! Finds a backend for a command: an idle one, or one that can be opened.
 
 use events::{Io, Span, Timestamp};
 use membership::Key;

@@ -1,5 +1,4 @@
-//! The keys for which something may be due, so that what is done each turn does not grow with the
-//! number of keys. Owns no decision: only which keys are worth a look.
+//! The keys for which something may be due, so that the work of a turn does not grow with the number of keys.
 
 use pool::{KeyId, State as BackendState};
 

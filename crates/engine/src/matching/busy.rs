@@ -1,4 +1,5 @@
-//! Whether one more statement may run alone.
+//! Whether one more statement may run alone: the gate that a session without a backend passes. While all places are taken, an
+//! account may still have its share by weight; within an account the oldest waiter passes first, whatever its key.
 
 use events::{Io, Span, Timestamp};
 use membership::Key;
@@ -14,10 +15,10 @@ use crate::record::shared::Mail;
 use crate::record::shares::Share;
 use crate::record::turn::Turn;
 
-/// Who has had a backend for so long is not counted.
+/// A session that has had a backend for so long is not counted.
 const LONG: Span = Span::from_ms(10);
 
-/// How often it is looked whose time that is.
+/// How often it is looked which sessions have had one for so long.
 const LOOK_AGAIN: Span = Span::from_ms(2);
 
 impl Busy {
@@ -103,7 +104,7 @@ impl Matching {
         self.room_for(records, id, &[BackendState::Active]) > 0
     }
 
-    /// The same, if all that are being opened and cleaned get to work, too.
+    /// True if one more session of `id` may have a backend of its own once all that are being opened and cleaned are at work.
     pub(crate) fn may_open(&self, records: &Records, id: KeyId) -> bool {
         const ALL: [BackendState; 3] = [
             BackendState::Active,
@@ -118,7 +119,7 @@ impl Matching {
         self.busy.room(pool, records.share(id), states)
     }
 
-    /// The same, for somebody who waits if it is not so.
+    /// True if a session of `id` may have a backend of its own. If not, it waits, and is looked at again.
     pub(crate) fn passes_gate<I: Io<Mail>>(
         &mut self,
         records: &mut Records,

@@ -1,9 +1,6 @@
-//! Lanes: backends that are kept filled with plain reads of several sessions, one behind the other, so
-//! that a busy server finds the next one without being woken. Owns who joins which lane, and what
-//! follows an answer there; what goes wrong with lanes is in `lane_trouble`.
-//!
-//! Only reads that are known to be fast and small share a lane, and only sessions whose state is the
-//! lane's: nothing is restored in one. A read that finds an idle backend goes there at once.
+//! Lanes: backends that are kept filled with plain reads of several sessions, one behind the other, so that a busy server finds
+//! the next one without being woken. Only reads that are known to be fast and small share a lane, and only sessions whose state
+//! is the lane's: nothing is restored in one. What goes wrong with lanes is in `trouble`.
 
 use carry::diagnostics::Counts;
 use carry::digests::{Bounds, Digest};
@@ -42,9 +39,7 @@ impl Backend {
             && !(self.retired || self.dirty || self.kill_outstanding || too_old)
             && self.due.is_empty()
     }
-}
 
-impl Backend {
     /// How many reads a lane takes now: none until it is filled again.
     pub(crate) fn room_in_lane(&self) -> usize {
         match self.exchanges.len() {

@@ -92,12 +92,12 @@ impl Matching {
             || client.seat.as_ref().map(limit).unwrap_or_default() != Span::ZERO
     }
 
-    /// Its statement goes to the server now: what it has of the lock goes with it.
+    /// The client's statement goes to the server now: takes its ticket for the lock along.
     pub(crate) fn take_lock_ticket(&mut self, key: Key) -> Option<LockTicket> {
         self.lock_waits.forget(key)?.ticket
     }
 
-    /// Its statement will not be sent.
+    /// The client's statement will not be sent: gives up its wait for the lock.
     pub(crate) fn forget_lock_wait(&mut self, key: Key) {
         drop(self.lock_waits.forget(key));
     }
@@ -120,7 +120,7 @@ impl Matching {
         }
     }
 
-    /// Nobody else is kept.
+    /// No client is kept that is not on a list.
     pub(crate) fn check_lock_waits(&self, records: &Records) -> Result<(), String> {
         let is_known = |key: &Key| records.clients.get(*key).is_some();
         let waiting = self.lock_waits.due.len();

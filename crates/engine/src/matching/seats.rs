@@ -1,5 +1,4 @@
-//! Whose limits hold for a client: its account's and its default schema's. Owns when `admission` is told
-//! of either; the limits themselves are its matter.
+//! The limits that hold for a client: its account's and its default schema's. Owns when `admission` is told of either.
 
 use admission::{Scheduler, Seat};
 use membership::Key;

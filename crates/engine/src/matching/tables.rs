@@ -1,11 +1,11 @@
 //! Learns from answered reads how long they take and whether they read base tables.
 
-use crate::follow::views::TABLES;
 use carry::digests::{Digest, Sample};
 use events::{Io, Span};
 use membership::Key;
 use pool::State as BackendState;
 
+use crate::follow::views::TABLES;
 use crate::matching::Matching;
 use crate::record::backend::ClientCommand;
 use crate::record::records::Records;

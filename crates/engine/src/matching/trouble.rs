@@ -1,6 +1,6 @@
-//! What goes wrong with lanes: heads that take too long or say too much, clients that hang up or are
-//! killed, backends that are lost (rules 7 and 15). Only the read concerned is affected: the others of
-//! its lane are sent again elsewhere, once, and what still comes for them is swallowed.
+//! What goes wrong with lanes: heads that take too long, clients that hang up or are killed, backends that are lost (rules 7 and
+//! 15). Only the read concerned is affected: the others of its lane are sent again elsewhere, once, and Myriad drops what still
+//! comes for them.
 
 use admission::Permit;
 use events::{Io, Timestamp};

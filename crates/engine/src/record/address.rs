@@ -1,5 +1,5 @@
-//! Addresses of clients: networks of the configuration, this machine, and what stands for an address where all of a
-//! host's are one.
+//! Addresses of clients: networks of the configuration, this machine, and the network that stands for all addresses of a
+//! host.
 
 use std::net::IpAddr;
 

@@ -1,8 +1,4 @@
-//! Statements that run for longer than their account's `max_statement_time`: they are ended by a KILL
-//! QUERY, as the server ends those that exceed its own limit, and answered with its error.
-//!
-//! Each backend has its limit beside the command that runs there, so what is looked at when one is due
-//! does not grow with the number of statements. A COMMIT or ROLLBACK is never ended.
+//! What a command that is sent now is counted as, and until when it may run (`max_statement_time`).
 
 use admission::Permit;
 use events::Timestamp;

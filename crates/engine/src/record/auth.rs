@@ -1,8 +1,4 @@
-//! Who we are, proved to backends: responses, auth switches and the full exchange of
-//! `caching_sha2_password`.
-//!
-//! A server that has not seen the account since it started wants the password itself. Over a unix
-//! socket or TLS it gets it as it is, else encrypted with the server's public key.
+//! How far the connection phase of a backend has come, and what answers its server's challenge.
 
 use accounts::Secret;
 use wire::{AuthPlugin, Capabilities, ExtendedCapabilities};

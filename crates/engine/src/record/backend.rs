@@ -34,14 +34,24 @@ use crate::record::local_infile::Upload;
 use crate::record::pieces::Rest;
 use crate::record::relay::Relay;
 
+/// The states of backends that serve sessions, and of those that are made ready for it.
+pub(crate) const BACKEND_STATES: [BackendState; 6] = [
+    BackendState::Lane,
+    BackendState::Draining,
+    BackendState::Connecting,
+    BackendState::Resetting,
+    BackendState::Idle,
+    BackendState::Active,
+];
+
 /// What makes answers differ: sessions share backend connections only within one key (rule 1).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct PoolKey {
     /// The number of the account.
     pub account: u32,
-    /// Those of the client's capability flags that change answers.
+    /// The client's capability flags that change answers.
     pub capabilities: Capabilities,
-    /// The same of MariaDB's extended flags.
+    /// The client's extended flags (MariaDB) that change answers.
     pub extended: ExtendedCapabilities,
 }
 
@@ -67,9 +77,7 @@ impl PoolKey {
             extended: extended & extended_answers,
         }
     }
-}
 
-impl PoolKey {
     /// The key of sessions that would have this one, but for their password, which has expired.
     pub(crate) fn sandboxed(self) -> Self {
         Self {
@@ -489,12 +497,3 @@ impl ClientCommand {
         }
     }
 }
-
-pub(crate) const BACKEND_STATES: [BackendState; 6] = [
-    BackendState::Lane,
-    BackendState::Draining,
-    BackendState::Connecting,
-    BackendState::Resetting,
-    BackendState::Idle,
-    BackendState::Active,
-];

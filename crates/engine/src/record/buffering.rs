@@ -1,8 +1,5 @@
-//! Memory for what clients send and what is not sent on yet: who may go on sending, who waits for that, and who takes too
-//! long.
-//!
-//! A client may always have a few KiB here. For more it needs a reservation (`reservations`); until it has one it is not
-//! read from. Whoever waits is served where memory is given back, on any worker.
+//! Memory for what clients send and Myriad has not sent on: which client has reserved how much, waits for some, or is in
+//! the middle of a command. A client may always have [`FLOOR`] bytes; for more it needs a reservation (`reservations`).
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -16,20 +13,20 @@ use crate::record::settings::Settings;
 /// A client may have so much here without a reservation.
 pub(crate) const FLOOR: usize = 4 << 10;
 
-/// Layers hold so much more while a command is received: what came and is not unpacked, and what they unpack with.
+/// Bytes that the compression layer of a client holds while a command is received: packed bytes, and its own buffers.
 pub(crate) const OF_COMPRESSION: usize = 256 << 10;
 
 /// What the clients of a worker have reserved, and which of them are in the middle of a command.
 #[derive(Default)]
 pub(crate) struct Buffering {
-    /// Those who have, or want, more than [`FLOOR`].
+    /// The clients that have, or want, more than [`FLOOR`].
     pub held: HashMap<Key, Held>,
-    /// Those of whose commands a part has come.
+    /// The clients in the middle of a command.
     pub unfinished: HashSet<Key>,
     /// When one of them, or one who waits, is to be looked at: once for each. A client that is done stays until its time
     /// comes, so that a command that arrives in two parts costs nothing here if the one before did, too.
     pub due: BTreeSet<(Timestamp, Key)>,
-    /// The same by client.
+    /// `due` by client.
     pub looked_at: HashMap<Key, Timestamp>,
 }
 

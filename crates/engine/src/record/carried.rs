@@ -1,7 +1,8 @@
-//! How one thing follows its session. Each thing is a [`Carried`] in a file of its own in `follow`, and the table of all is
+//! How one thing follows its session: a [`Carried`], in a file of its own in `follow`. The table of all is in
 //! `follow::carried`.
 
 use carry::conditions::ReadWarnings;
+use carry::ending::Ending;
 use carry::told::ReadVariables;
 use carry::user_variables::ReadUserVariables;
 use events::Timestamp;
@@ -9,7 +10,6 @@ use wire::{OkPacket, TextResultSet};
 
 use crate::record::backend::ClientCommand;
 use crate::record::pair::Pair;
-use carry::ending::Ending;
 
 /// What is done about a thing, and when.
 pub(crate) struct Carried {

@@ -1,4 +1,4 @@
-//! What is known of a client connection.
+//! The record of a client connection, its state, and how far its login has come.
 
 use admission::Seat;
 use carry::diagnostics::capture::Capture;

@@ -1,4 +1,4 @@
-//! What only ever grows. Everything else that is shown is the length of a list.
+//! The counters of a worker, which only ever grow. Everything else that is shown is the length of a list.
 
 use events::Span;
 use session::statement::PinReason;

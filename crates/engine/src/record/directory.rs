@@ -1,8 +1,5 @@
-//! Who may log in, as it is known to this worker: following what was published, and having the database
-//! asked again for those that are refused by what is known, and for statements that change it.
-//!
-//! Owns who waits for an answer. Who asks the database, and how often, is the matter of whoever is named
-//! to [`Shared::read_accounts_with`](crate::Shared::read_accounts_with).
+//! Logins and statements of a worker that wait for the accounts to be read again. Who reads them, and how often, is decided
+//! by the reader that is named to [`Shared::read_accounts_with`](crate::Shared::read_accounts_with).
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};

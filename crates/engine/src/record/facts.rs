@@ -54,8 +54,8 @@ const FLAGS_OUTLIVE_RESET: u32 = 90_000;
 /// Offered only where the settings say so.
 const COMPRESSION: Capabilities = Capabilities::COMPRESS.union(Capabilities::ZSTD_COMPRESSION);
 
-/// The same of MariaDB's extended flags.
-pub(crate) const OFFERED_EXTENDED: ExtendedCapabilities = ExtendedCapabilities::EXTENDED_METADATA
+/// The extended flags (MariaDB) that Myriad offers.
+const OFFERED_EXTENDED: ExtendedCapabilities = ExtendedCapabilities::EXTENDED_METADATA
     .union(ExtendedCapabilities::STMT_BULK_OPERATIONS)
     .union(ExtendedCapabilities::PROGRESS)
     .union(ExtendedCapabilities::CACHE_METADATA);

@@ -1,8 +1,5 @@
-//! The full exchange of `caching_sha2_password` with clients: the password itself, over a channel that is
-//! secure or under a key of our own.
-//!
-//! Owns the way of a login through it. Decrypting and checking take milliseconds, so they are done elsewhere,
-//! by whoever is named to [`Shared::check_passwords_with`](crate::Shared::check_passwords_with).
+//! A password that a client has sent, to be checked off the worker: decrypting and checking take milliseconds. The checker
+//! is the one that is named to [`Shared::check_passwords_with`](crate::Shared::check_passwords_with).
 
 use std::sync::Arc;
 

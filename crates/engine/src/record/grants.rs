@@ -1,5 +1,4 @@
-//! What the server says that an account may do, as far as it matters here. Owns the reading of a line of
-//! `SHOW GRANTS`.
+//! Reads a line of `SHOW GRANTS`: whether the account may create users.
 
 /// Between the privileges of a line and whom they are granted to, if they are global.
 const GLOBALLY: &[u8] = b" ON *.* TO ";

@@ -1,9 +1,5 @@
-//! Permits of statements: a command that runs a statement asks the scheduler before it looks for a
-//! backend, and waits if its account has as many as it may (rules 19 and 20).
-//!
-//! Owns what a client holds between its arrival and the sending of its command: a place in the queue,
-//! or a permit; and whether there is a backend for one more. From then on the permit is beside the command,
-//! and a transaction's is with its backend. Who may run and who is next is decided by `admission`.
+//! What a client holds between the arrival and the sending of its statement: a place in the queue, or a permit (rules 19
+//! and 20). From then on the permit is with the command, and a transaction's is with its backend.
 
 use admission::{Permit, Place};
 use events::Timestamp;

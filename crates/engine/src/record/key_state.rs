@@ -1,4 +1,4 @@
-//! What an engine knows of a key besides the connections that the pool has of it. Owns no decision.
+//! What a worker knows of a key of the pool besides its connections.
 
 use carry::stored_objects::StoredObjects;
 use events::Timestamp;

@@ -1,9 +1,5 @@
-//! KILL: of statements and of connections (rule 15).
-//!
-//! Clients have ids of their own, which say on which worker they are. An order travels there by
-//! mail and its outcome comes back the same way. A running statement is ended with a KILL QUERY on
-//! a connection that is kept for that, outside the budget: one per key in use. Until both the KILL
-//! and its victim have answered, the victim's connection gets no further command.
+//! Orders to KILL a statement or a client (rule 15), and their outcome. A client's connection id says on which worker it
+//! is: orders travel there by mail, and outcomes come back the same way.
 
 use carry::victim::Victim;
 use membership::Key;
@@ -34,14 +30,7 @@ pub enum KillOutcome {
     Lost,
 }
 
-impl KillOrder {
-    /// Who asked: the worker and its client.
-    pub(crate) fn asker(&self) -> (usize, Key) {
-        self.asker
-    }
-}
-
-/// Ids below are the server's.
+/// The client with this connection id; `None` for an id of the server's own, which is below Myriad's.
 pub(crate) fn ours(id: u32, query: bool) -> Option<Victim> {
     (id >= FIRST_CONNECTION_ID).then_some(Victim { id, query })
 }

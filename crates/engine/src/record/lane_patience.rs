@@ -33,7 +33,7 @@ impl LanePatience {
         }
     }
 
-    /// Who takes so long loses those behind it.
+    /// A lane head that exceeds this loses its followers.
     pub(crate) fn limit(&self) -> Span {
         let least = self.least.as_us();
         Span::from_us((2 * self.longest_us).clamp(least, TIMES_MAX * least))

@@ -1,5 +1,4 @@
-//! Slots between workers, between accounts of one worker, and between keys of one account (rule 2): `pool` says when
-//! they change hands; here is who asks, and who is asked.
+//! What a worker has published of its need for slots, and when it asks the other workers (rule 2).
 
 use events::{Span, Timestamp};
 use pool::{Need, PATIENCE};

@@ -1,10 +1,5 @@
-//! Limits that statements set (rule 21): the account's right to set them is asked from the server, the
-//! server's part of the statement runs first, and its OK is told once the limits are kept.
-//!
-//! Owns the way of such a statement through the engine. Where limits are kept, and that they come into
-//! force on all workers, is the matter of whoever is named to [`Shared::keep_limits_with`].
-//!
-//! [`Shared::keep_limits_with`]: crate::Shared::keep_limits_with
+//! Limits that statements set (rule 21): the statement before it is sent, and its OK until the limits are kept. The keeper is
+//! the one that is named to [`Shared::keep_limits_with`](crate::Shared::keep_limits_with).
 
 use admission::AccountName;
 use membership::Key;

@@ -1,5 +1,4 @@
-//! LOAD DATA LOCAL: the server asks for a file, and it is the client that reads it. Its packets pass
-//! through as they come; never is a file of this host read.
+//! LOAD DATA LOCAL: how far the client's file has come. Myriad passes its packets on, and never reads a file of this host.
 
 use wire::{HEADER_LEN, Header};
 

@@ -1,11 +1,5 @@
-//! User-level locks (`GET_LOCK`). A session that has one is pinned, and one that waits for it at the server holds a
-//! backend connection for as long. So a session without a backend waits here, without one, while another session of the
-//! front door is known to hold the lock: first come, first served, over all workers and accounts, until the time that
-//! its own statement names.
-//!
-//! Owns which statements wait, and what they are answered if their time comes first. Who holds which lock is in
-//! `registry`; what answers say of that in `answer`; what a session holds in `carried::holdings`. Whatever is not
-//! certain goes to the server, which decides.
+//! Clients that wait for a user-level lock (`GET_LOCK`) without a backend, because another session of Myriad is known to hold
+//! it; and what the arguments of a call say. Who holds which lock is in `carry::locks::registry`.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};

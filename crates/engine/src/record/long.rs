@@ -1,10 +1,6 @@
-//! Long commands: classifying a text of megabytes takes milliseconds per megabyte, and joining packets takes copying. No
-//! worker has time for that, so it is done elsewhere, by whoever is named to
-//! [`Shared::prepare_commands_with`](crate::Shared::prepare_commands_with).
-//!
-//! Meanwhile the command is there, with its buffer, and the client counts as one that has asked somebody else. Owns what is
-//! known of a long command afterwards, for as long as it stands at the front of the inbox; and the classification of
-//! any command that waits there.
+//! Long commands: classifying a text takes milliseconds per megabyte, so another thread does it. Owns what is known of such a
+//! command while it stands at the front of the inbox, and the classification of every command that waits there. The other
+//! thread is named to [`Shared::prepare_commands_with`](crate::Shared::prepare_commands_with).
 
 use std::collections::{HashMap, HashSet};
 

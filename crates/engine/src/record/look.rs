@@ -1,8 +1,6 @@
-//! What somebody who looks in is told of single clients, of single backend connections and of pins.
-//!
-//! There may be a million clients, and whoever looks must not hold a worker up: a question is about
-//! a slice, which is bounded, and its answer says where the next one begins. Slices go by place,
-//! not by list, so that nobody who stays is met twice or missed.
+//! Questions about single clients, backend connections and pins, and the lines of the answers. There may be a million clients:
+//! a question is about a slice of places, and its answer says where the next slice begins. Slices go by place, not by list,
+//! so that no client is met twice or missed.
 
 use std::sync::Arc;
 

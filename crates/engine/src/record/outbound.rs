@@ -1,4 +1,4 @@
-//! What is written to a backend, and noted as expected from it.
+//! Commands of Myriad's own that are written to a backend, and their answers noted as expected.
 
 use carry::outbound::{LEFT_FOR, put_command, put_command_of};
 use session::set_client_charset;
@@ -14,9 +14,7 @@ impl Backend {
         self.put_query(outbox, b"ROLLBACK AND NO CHAIN NO RELEASE");
         self.expect(Step::RollBack);
     }
-}
 
-impl Backend {
     /// Appends what selects a schema, whose name is in UTF-8; `charset`: the `character_set_client` in which it would be
     /// read as another one.
     pub(crate) fn put_schema(

@@ -1,5 +1,5 @@
-//! A session and the backend that it is attached to: what the things work on that follow a session. They see no other
-//! session, no other backend and no list, so none of them can reach into what is not theirs.
+//! A session and the backend that it is attached to: what the code works on that carries a session. It sees no other session,
+//! no other backend and no list.
 
 use carry::session_memory::SessionMemory;
 use membership::Key;
@@ -33,8 +33,8 @@ pub(crate) struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// Pins the session for what has happened already: there is no refusing it. Its right to that is taken when the
-    /// answer at hand has been dealt with ([`Engine::keep_pin`]).
+    /// Pins the session for what has happened already: there is no refusing it. `Records::keep_pin`
+    /// takes its pin slot once the answer at hand has been dealt with.
     pub(crate) fn pin_late(&mut self, reason: PinReason) {
         if !self.client.pins.contains(reason) {
             self.client.pins.insert(reason);
@@ -42,7 +42,7 @@ impl Pair<'_> {
         }
     }
 
-    /// False of a read in a lane: other sessions use that backend, too.
+    /// False for a read in a lane: other sessions use that backend, too.
     pub(crate) fn may_ask(&self) -> bool {
         self.client.backend.is_some()
     }

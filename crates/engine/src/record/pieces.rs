@@ -1,6 +1,5 @@
-//! A large command on its way to the backend: piece by piece, as that takes it. It stays in the buffer that its client sent
-//! it into, so that it is neither copied nor fills an outbox, and no turn moves more than a piece of it. So does long data,
-//! which waits here for its execution.
+//! A large command on its way to the backend, piece by piece, as the backend takes it. It stays in the buffer that its client
+//! sent it into: it is not copied, and fills no outbox. So does long data, which waits here for its execution.
 
 use carry::packet::Packet;
 use carry::prepared::client_statements::LongData;

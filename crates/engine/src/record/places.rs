@@ -1,7 +1,5 @@
-//! Places in the connection phase, as a worker's clients have them: who has one, and where they come from.
-//!
-//! Owns the table that finds the address with most of them, which loses its oldest when none is left for another.
-//! How many there are at all is counted for all workers (`shared`); who is sent away is the matter of `dawdlers`.
+//! Places in the connection phase: which clients of a worker have one, by address. Finds the address with most of them. How
+//! many places there are is counted for all workers (`shared`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -35,7 +33,7 @@ pub(crate) struct Place {
 }
 
 impl Places {
-    /// A client that comes from there has one.
+    /// A client at `peer` gets a place.
     pub(crate) fn give(&self, slot: LoginSlot, (peer, client): (Peer, Key)) -> Place {
         let at = lock(&self.0).add(network(peer), client);
         let table = self.0.clone();
@@ -103,7 +101,7 @@ impl Table {
     }
 }
 
-/// Also if somebody failed while it was open: what is wrong then is only who goes first.
+/// Opens the table, also after a panic while it was open: at worst another client goes first.
 fn lock(table: &Mutex<Table>) -> MutexGuard<'_, Table> {
     table.lock().unwrap_or_else(PoisonError::into_inner)
 }

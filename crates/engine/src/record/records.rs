@@ -53,7 +53,7 @@ pub(crate) struct Records {
     /// One per account that has keys.
     pub shares: Vec<Share>,
     /// Places in `shares`, by account.
-    pub places_of_shares: HashMap<u32, usize>,
+    places_of_shares: HashMap<u32, usize>,
     /// What sessions keep beside their records.
     pub session_memory: SessionMemory,
     /// Bytes of long data that waits for the execution that uses it.
@@ -136,32 +136,24 @@ impl Records {
             shares.len() - 1
         })
     }
-}
 
-impl Records {
     /// How the server reads the texts of a session.
     pub(crate) fn dialect_of(&self, client: Key) -> Option<Dialect> {
         self.known.dialect(&self.clients.get(client)?.session)
     }
-}
 
-impl Records {
     /// True if only logins bring backend connections of `id`.
     pub(crate) fn is_relayed(&self, id: KeyId) -> bool {
         let account = self.accounts.account(self.pool.key(id).account);
         account.is_some_and(|account| account.credential.relayed().is_some())
     }
-}
 
-impl Records {
     /// The record of a connection that is opened.
     pub(crate) fn new_backend(&self, collation: u8, now: Timestamp) -> Backend {
         let session = SessionState::new(collation, &self.known.interner);
         Backend::new(session, self.loop_turns.clone(), now)
     }
-}
 
-impl Records {
     pub(crate) fn client_states(&self) -> impl Iterator<Item = State> {
         let fixed = [
             State::Greeting,

@@ -1,8 +1,5 @@
-//! Logins that a backend decides: whatever plugin the account has, its challenges are handed on to the client,
-//! and the client's answers to it. The connection that is opened so stays, as one of the account's (`relayed`).
-//!
-//! Owns what is handed on, and when the client is let in. A password is never seen here, but
-//! for those that plugins have clients send as they are; those pass, and are not kept.
+//! A login that a backend decides: Myriad hands the server's challenges on to the client, and the client's answers to the
+//! server (`login::relay`).
 
 use membership::Key;
 
@@ -30,12 +27,7 @@ pub(crate) struct Relay {
 }
 
 impl Relay {
-    /// Of this client.
-    /// Whose login it is.
-    pub(crate) fn client(&self) -> Key {
-        self.client
-    }
-
+    /// The login of this client, of which the backend has heard nothing yet.
     pub(crate) fn new(client: Key, place: RelayPlace) -> Box<Self> {
         Box::new(Self {
             client,

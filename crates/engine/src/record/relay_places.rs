@@ -1,7 +1,5 @@
-//! How many logins backends decide at a time, over all workers, and who waits for that.
-//!
-//! Owns who is next, and how workers take turns: what one gives back goes to another that is short of it first. What
-//! is said in such a login is the matter of `relay`.
+//! How many logins backends decide at a time, over all workers, and which clients wait. A place that a worker gives back goes
+//! to another worker that is short of places first.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +13,7 @@ use pool::KeyId;
 pub(crate) struct RelayQueue {
     waiting: BTreeMap<u64, (Key, KeyId)>,
     last: u64,
-    /// That of the first of them, which waits for a slot.
+    /// The place of the first client, which waits for a slot.
     pub place: Option<RelayPlace>,
 }
 
@@ -27,7 +25,7 @@ impl RelayQueue {
         self.last
     }
 
-    /// That one goes.
+    /// The client with this number goes.
     pub(crate) fn leave(&mut self, number: u64) {
         self.waiting.remove(&number);
     }

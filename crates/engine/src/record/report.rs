@@ -1,4 +1,4 @@
-//! What somebody who looks in is told. Gauges are lengths of the lists that decide.
+//! The report of a worker. Gauges are the lengths of its lists.
 
 use admission::AccountReport;
 

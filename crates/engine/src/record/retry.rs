@@ -1,7 +1,4 @@
-//! Plain reads whose backend was lost before it answered: run once more, elsewhere (rule 6).
-//!
-//! A read is plain by its text only as long as the tables it names are no views: a view can call a
-//! function that writes. The next backend is asked for that first.
+//! How often a command was sent, and whether it may be sent again after its backend was lost (rule 6).
 
 /// Longer commands, and those that name more, are not run again.
 pub(crate) const COMMAND_MAX: usize = 16 << 10;

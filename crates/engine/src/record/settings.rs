@@ -1,4 +1,4 @@
-//! What an engine is told once, at its start.
+//! The settings of a worker.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ pub struct Settings {
     pub client_write_timeout: Span,
     /// Bytes of an answer that are taken off the backend ahead of the client.
     pub answer_buffer: usize,
-    /// The same over all clients of this worker.
+    /// `answer_buffer` over all clients of this worker.
     pub answer_buffer_total: usize,
     /// How long a client may send nothing in the middle of a command.
     pub client_read_timeout: Span,
@@ -68,7 +68,7 @@ pub struct Settings {
     /// How many sessions may be pinned, over all workers: the rest of the backend connections is for
     /// everybody else.
     pub max_pinned: usize,
-    /// The same of each account.
+    /// How many sessions of each account may be pinned.
     pub max_pinned_per_account: usize,
     /// So many backends run statements alone at once, at least, if so many statements wait.
     pub min_connections: usize,

@@ -1,5 +1,4 @@
-//! What makes a backend one that anybody can get: cleaning it, asking it what a session begins with, and learning
-//! that. Logging in is the matter of `backend_login`.
+//! What a new or reset backend is asked, and how its answer is read.
 
 use session::{Charset, ResultsCollation};
 use wire::TextResultSet;
@@ -30,8 +29,11 @@ macro_rules! facts {
 
 pub(crate) const FACTS: &[u8] = facts!("");
 
-/// The same of servers that have roles.
+/// The question to servers that have roles.
 pub(crate) const FACTS_AND_ROLE: &[u8] = facts!(",CURRENT_ROLE()");
+
+/// The variable that says how the server reads texts.
+pub(crate) const SQL_MODE: &[u8] = b"sql_mode";
 
 /// The columns of the answer. The first three are those that [`charset`] reads, and what the session tracker tells begins
 /// with the list of variables.
@@ -54,8 +56,6 @@ impl Fact {
         rows.first(self as usize)
     }
 }
-
-pub(crate) const SQL_MODE: &[u8] = b"sql_mode";
 
 /// The character sets in the first three columns, of a session that had these before.
 pub(crate) fn charset(

@@ -103,7 +103,7 @@ impl Shared {
         self.strangers.forget()
     }
 
-    /// The same of one address: `FLUSH HOSTS 'address'`. True if it had failed.
+    /// Forgets the broken handshakes of one address: `FLUSH HOSTS 'address'`. True if it had failed.
     pub fn flush_host(&self, address: IpAddr) -> bool {
         self.strangers.forget_one(address)
     }

@@ -1,8 +1,5 @@
-//! The backend connections of each account on this worker, over all its keys: the figures that decide who gets the
-//! next one. Owns the figures; the rules are in `pool`, and `lending` applies them.
-//!
-//! An account has several keys, since capability flags divide its sessions. Its weight, its turns and its
-//! need belong to all of them together.
+//! The figures of each account on this worker, over all its keys, that decide which account gets the next backend. The rules
+//! are in `pool`; `matching::shares` applies them.
 
 use events::Timestamp;
 use pool::KeyId;

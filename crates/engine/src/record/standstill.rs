@@ -1,9 +1,6 @@
-//! A standstill: every backend connection is held by a silent session in a transaction or pinned, while statements wait.
-//! It often means that clients wait for a second connection before they go on with the first, which nothing here can
-//! cure: it ends when they do, or with `idle_transaction_timeout` or `queue_timeout`.
-//!
-//! Owns how it is noticed over all workers, and what is said of it. Each worker publishes three numbers at the end of its
-//! turns; workers where statements wait add them up.
+//! A standstill: every backend connection is held by a silent session in a transaction or pinned, while statements wait. It
+//! ends when those sessions do, or with `idle_transaction_timeout` or `queue_timeout`. Each worker publishes three numbers at
+//! the end of its turns; workers where statements wait add them up.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};

@@ -1,9 +1,7 @@
-//! What is remembered of addresses that fail to log in: broken handshakes in a row, for which an address is blocked
+//! Addresses that fail to log in, over all workers: broken handshakes in a row, for which an address is blocked
 //! (`max_connect_errors`), and wrong passwords, which are answered later and later.
-//!
-//! Owns both tables, which all workers share. What is done about an address is the matter of `broken` and `denial`.
 
-pub(crate) mod table;
+mod table;
 
 use std::net::IpAddr;
 

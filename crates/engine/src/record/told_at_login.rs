@@ -1,6 +1,5 @@
-//! The variables that the server tells of a session with the OK of its login: MariaDB since 11.3 tells those that
-//! `session_track_system_variables` lists, and drivers need not ask for them then. Which these are, in which order, and their values
-//! are taken from the OK of the backend that logged in last; what differs between sessions is put in place.
+//! The variables that MariaDB, since 11.3, tells with the OK of a login: those that `session_track_system_variables` lists.
+//! Taken from the OK of the backend that logged in last; what differs between sessions is put in place.
 
 use carry::track_filter::put_variable;
 use session::{Charset, SessionState};

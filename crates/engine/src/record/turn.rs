@@ -1,4 +1,4 @@
-//! What one event may use of the world around the engine.
+//! The effects and the time of the event at hand.
 
 use events::Timestamp;
 

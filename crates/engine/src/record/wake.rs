@@ -1,4 +1,4 @@
-//! Keys that something may be due for.
+//! Marks keys for which something may be due.
 
 use pool::KeyId;
 

@@ -1,5 +1,4 @@
-//! How much memory the clients of a worker take, by kind. What backends take is bounded by their
-//! number, and what the driver holds it counts itself.
+//! How much memory the clients of a worker take, by kind.
 
 use crate::record::client::State;
 use crate::record::records::Records;

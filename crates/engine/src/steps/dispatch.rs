@@ -1,5 +1,4 @@
-//! A command on its way to the backend: what the statement is, what must be restored first, and
-//! what may share a write (rule 5).
+//! Before a command is sent: what must be cleaned, read back or restored first, and which pins it needs.
 
 use carry::errors::ClientError;
 use carry::packet::Packet;
@@ -57,14 +56,16 @@ impl Records {
             return true;
         }
         let counts = counted.is_some();
-        let asks = statement.traits.intersects(Traits::NEEDS_CONDITIONS);
-        let Some(client) = self.clients.get(key).filter(|_| asks) else {
+        if !statement.traits.intersects(Traits::NEEDS_CONDITIONS) {
+            return false;
+        }
+        let Some(client) = self.clients.get(key) else {
             return false;
         };
-        let Some(backend) = client
-            .backend
-            .filter(|_| client.capture.conditions.needs_backend())
-        else {
+        if !client.capture.conditions.needs_backend() {
+            return false;
+        }
+        let Some(backend) = client.backend else {
             return false;
         };
         let missing = self.missing(key, packet);
@@ -83,7 +84,8 @@ impl Records {
         true
     }
 
-    /// The same of `FOUND_ROWS()`.
+    /// Reads `FOUND_ROWS()` back, if the statement asks for it and only the backend knows it; then the command is looked at
+    /// anew.
     fn reads_rows_first<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) -> bool {
         let backend = self.clients.get(key).and_then(|client| client.backend);
         if !backend.is_some_and(|backend| self.read_found_rows(turn, backend)) {
@@ -179,16 +181,19 @@ impl Records {
         let client = self.clients.get(client)?;
         let prepared = client.statement(packet.payload)?;
         // A schema that is selected here cannot be given up, but by another backend.
-        let stays = client.holds_backend() && client.session.schema.is_none();
-        let running = prepared.template.binding.while_running(&client.session);
-        running.filter(|_| !stays)
+        if client.holds_backend() && client.session.schema.is_none() {
+            return None;
+        }
+        prepared.template.binding.while_running(&client.session)
     }
 
     /// Takes the right to be pinned, if the statement needs it and the session does not have it. `Err` holds
     /// how many others do.
     pub(crate) fn takes_pin(&mut self, client: Key, statement: &Statement) -> Result<(), usize> {
-        let client = self.clients.get_mut(client);
-        let Some(client) = client.filter(|_| !statement.pins.is_empty()) else {
+        if statement.pins.is_empty() {
+            return Ok(());
+        }
+        let Some(client) = self.clients.get_mut(client) else {
             return Ok(());
         };
         if client.pin_slot.is_none() {
@@ -201,9 +206,7 @@ impl Records {
         }
         Ok(())
     }
-}
 
-impl Records {
     /// Asks the client's backend for the body of a routine that is called. False if all are known, or the session
     /// is pinned already.
     pub(crate) fn ask_for_routine<I: Io<Mail>>(
@@ -212,14 +215,16 @@ impl Records {
         key: Key,
         (packet, statement): (Packet<'_>, &Statement),
     ) -> bool {
-        let Some(client) = self
-            .clients
-            .get(key)
-            .filter(|_| pins_for_routines(statement))
-        else {
+        if !pins_for_routines(statement) {
+            return false;
+        }
+        let Some(client) = self.clients.get(key) else {
             return false;
         };
-        let Some(place) = client.backend.filter(|_| client.pins.is_empty()) else {
+        if !client.pins.is_empty() {
+            return false;
+        }
+        let Some(place) = client.backend else {
             return false;
         };
         let within = client.status.contains(ServerStatus::IN_TRANS);

@@ -1,4 +1,4 @@
-//! What must hold between events: checked by tests, and by the engine itself after a panic only.
+//! What must hold of a backend between events. Tests check it, and the engine after a panic.
 
 use membership::Key;
 use pool::State as BackendState;

@@ -1,5 +1,4 @@
-//! A command as the backend gets it: what must be brought across for it, what is sent in its place,
-//! and what is remembered until its answer comes.
+//! A command is sent: what is brought across for it, and what is remembered until its answer comes.
 
 use carry::conditions::Does;
 use carry::digests::Digest;

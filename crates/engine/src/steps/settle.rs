@@ -1,5 +1,4 @@
-//! What follows an answer: whether the session keeps its backend, and who
-//! gets it next.
+//! After an answer: what it says of the backend, and of things beyond its session.
 
 use carry::ending::Ending;
 use carry::packet::mentions;
@@ -26,15 +25,52 @@ impl Records {
     /// The backend was asked to roll back, and refused: an XA transaction was prepared on it. One that was only begun
     /// refuses, too; a reset ends that.
     pub(crate) fn rollback_refused(&mut self, key: Key, error: &[u8]) {
-        if let Some(backend) = self.pool.get_mut(key).filter(|_| !only_began_xa(error)) {
+        if !only_began_xa(error)
+            && let Some(backend) = self.pool.get_mut(key)
+        {
             backend.retired = true;
             backend.prepared_xa = PreparedXa::Certain;
         }
     }
 
+    /// Has a backend pinged once more before it is let go of.
     pub(crate) fn ping_again(&mut self, key: Key) {
         if let Some(backend) = self.pool.get_mut(key) {
             backend.due |= Due::PING;
+        }
+    }
+
+    /// A command has done what it was to do, which may concern more than its session's state.
+    pub(crate) fn succeeded<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        command: &ClientCommand,
+    ) {
+        if command.traits.contains(Traits::SETS_GLOBAL) {
+            self.globals_set(turn, key);
+        }
+        if command.traits.contains(Traits::FLUSHES_HOSTS) {
+            self.shared.flush_hosts();
+        }
+        if command.traits.contains(Traits::FLUSHES_USER_VARIABLES) {
+            self.of_session(key, |pair| pair.user_variables_flushed());
+        }
+        if command.kind == Kind::Account {
+            self.account_changed(key, command);
+        }
+    }
+
+    /// The answer to a COM_PING or a reset: the attached client has the status flags of its backend.
+    pub(crate) fn ping_answered(&mut self, key: Key) {
+        let Some(backend) = self.pool.get(key) else {
+            return;
+        };
+        if let Some(client) = backend
+            .client
+            .and_then(|client| self.clients.get_mut(client))
+        {
+            client.status = backend.status - ServerStatus::OF_STATEMENT;
         }
     }
 }
@@ -57,41 +93,6 @@ impl Pair<'_> {
         if *ending != Ending::Ok && !unrun {
             self.may_have_set_behind(command);
             self.may_have_set_in_body(command);
-        }
-    }
-}
-
-impl Records {
-    /// A command has done what it was to do, which may concern more than its session's state.
-    pub(crate) fn succeeded<I: Io<Mail>>(
-        &mut self,
-        turn: &mut Turn<'_, I>,
-        key: Key,
-        command: &ClientCommand,
-    ) {
-        if command.traits.contains(Traits::SETS_GLOBAL) {
-            self.globals_set(turn, key);
-        }
-        if command.traits.contains(Traits::FLUSHES_HOSTS) {
-            self.shared.flush_hosts();
-        }
-        if command.traits.contains(Traits::FLUSHES_USER_VARIABLES) {
-            self.of_session(key, |pair| pair.user_variables_flushed());
-        }
-        if command.kind == Kind::Account {
-            self.account_changed(key, command);
-        }
-    }
-
-    pub(crate) fn ping_answered(&mut self, key: Key) {
-        let Some(backend) = self.pool.get(key) else {
-            return;
-        };
-        if let Some(client) = backend
-            .client
-            .and_then(|client| self.clients.get_mut(client))
-        {
-            client.status = backend.status - ServerStatus::OF_STATEMENT;
         }
     }
 }

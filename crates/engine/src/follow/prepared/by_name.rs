@@ -47,8 +47,10 @@ impl Records {
             Some(TextPrepared::Execute(name)) => {
                 // USING may assign variables.
                 let assigns = text.windows(2).any(|part| part == b":=");
-                let text = client.text_named(&name).filter(|_| !assigns);
-                if let Some(harmless) = text.and_then(|text| text.harmless.as_ref()) {
+                if !assigns
+                    && let Some(text) = client.text_named(&name)
+                    && let Some(harmless) = &text.harmless
+                {
                     return run(&harmless.statement, found);
                 }
             }
@@ -78,8 +80,10 @@ impl Records {
 
     /// What a COM_QUERY about texts does to the list of conditions; `None` if its words alone tell.
     pub(crate) fn does_by_name(&self, key: Key, packet: Packet<'_>) -> Option<Does> {
-        let is_query = packet.payload.first() == Some(&(Command::Query as u8));
-        let client = self.clients.get(key).filter(|_| is_query)?;
+        if packet.payload.first() != Some(&(Command::Query as u8)) {
+            return None;
+        }
+        let client = self.clients.get(key)?;
         let dialect = self.known.facts.as_ref()?.dialect(&client.session)?;
         match text_prepared(packet.text(), &dialect)? {
             TextPrepared::Execute(name) => client.text_named(&name)?.does,
@@ -97,9 +101,10 @@ impl Records {
             Source::Text(text) => Some(text),
             Source::Variable(variable) => {
                 let backend = client.backend.and_then(|key| self.pool.get(key));
-                let known = client.knows_user_variable(backend, &variable);
-                let user = client.session.user.as_ref().filter(|_| known)?;
-                user.get(&variable)?.ascii()
+                if !client.knows_user_variable(backend, &variable) {
+                    return None;
+                }
+                client.session.user.as_ref()?.get(&variable)?.ascii()
             }
         }
     }

@@ -1,15 +1,15 @@
 //! Which user variables there are: asked of the backend where something may have assigned them that no
 //! statement's text shows, such as a trigger.
 
-use crate::follow::roles::ROLE;
-use crate::record::carried::{Carried, Kept};
 use carry::roles::role;
 use carry::tracking::Tracked;
 use session::statement::{Flavor, Kind, PinReason, Traits, carried_name};
 use wire::{ErrPacket, TextResultSet, code};
 
+use crate::follow::roles::ROLE;
 use crate::follow::user_variables::UNREAD_MAX;
 use crate::record::backend::ClientCommand;
+use crate::record::carried::{Carried, Kept};
 use crate::record::pair::Pair;
 
 /// Which user variables there are.

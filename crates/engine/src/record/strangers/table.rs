@@ -1,7 +1,4 @@
-//! What is remembered by address, over all workers, in bounded memory.
-//!
-//! Owns places and eviction. Looking costs one load while the table is empty. What an entry means is the matter of
-//! whoever keeps it.
+//! A table by address, over all workers, in bounded memory. Looking costs one load while the table is empty.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
