@@ -159,14 +159,14 @@ impl TrackFilter {
         let mut data = Reader::new(data);
         while let (Ok(name), Ok(value)) = (data.lenenc_bytes("name"), data.lenenc_bytes("value")) {
             if self.names(name, lists) {
-                put_variable((name, value), block);
+                put_variable(name, value, block);
             }
         }
     }
 }
 
 /// Writes the entry of a variable.
-pub fn put_variable((name, value): (&[u8], &[u8]), block: &mut Vec<u8>) {
+pub fn put_variable(name: &[u8], value: &[u8], block: &mut Vec<u8>) {
     let mut entry = Vec::new();
     put_lenenc_bytes(&mut entry, name);
     put_lenenc_bytes(&mut entry, value);

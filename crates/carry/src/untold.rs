@@ -40,7 +40,7 @@ pub fn put_variables(data: &[u8], but_for: fn(&[u8]) -> bool, block: &mut Vec<u8
     let mut data = Reader::new(data);
     while let (Ok(name), Ok(value)) = (data.lenenc_bytes("name"), data.lenenc_bytes("value")) {
         if !tells_variable(block, name) && !but_for(name) {
-            put_variable((name, value), block);
+            put_variable(name, value, block);
         }
     }
 }
@@ -75,7 +75,7 @@ mod tests {
         let mut untold = Untold::default();
         for variable in [("time_zone", "SYSTEM"), ("autocommit", "ON")] {
             let (name, value) = variable;
-            put_variable((name.as_bytes(), value.as_bytes()), &mut untold.block);
+            put_variable(name.as_bytes(), value.as_bytes(), &mut untold.block);
         }
         let mut block = TOLD.to_vec();
         untold.put(b"shop", &mut block);

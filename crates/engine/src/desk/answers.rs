@@ -176,7 +176,7 @@ impl Engine {
                     && let Some(client) = command.client
                     && let Some(client) = self.records.clients.get_mut(client)
                 {
-                    client.tell_in_its_place(flavor, (command.kind, piece), &mut block);
+                    client.tell_in_its_place(flavor, command.kind, piece, &mut block);
                 }
                 Some(Ending::Ok)
             }
@@ -404,7 +404,7 @@ impl Engine {
         let followed = self.records.pool.get(lane).is_some_and(Backend::is_working);
         self.matching.lane_limit.answered(followed, turn.now);
         if let Some(client) = command.client {
-            self.lane_client_answered(turn, client, (command, sample.odd));
+            self.lane_client_answered(turn, client, command, sample.odd);
         }
         let left = self
             .records
@@ -425,7 +425,8 @@ impl Engine {
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
-        (command, odd): (&ClientCommand, bool),
+        command: &ClientCommand,
+        odd: bool,
     ) {
         let Some(client) = self.records.clients.get_mut(key) else {
             return;

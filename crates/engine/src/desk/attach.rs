@@ -323,7 +323,7 @@ impl Engine {
     ) -> Taken {
         if self
             .records
-            .ask_for_routine(turn, client, (packet, &statement))
+            .ask_for_routine(turn, client, packet, &statement)
         {
             return Taken::Later;
         }
@@ -332,10 +332,10 @@ impl Engine {
         }
         if self
             .records
-            .reads_list_first(turn, client, (packet, &statement))
+            .reads_list_first(turn, client, packet, &statement)
             || self
                 .records
-                .keeps_list_first(turn, client, (packet, &statement))
+                .keeps_list_first(turn, client, packet, &statement)
         {
             return Taken::Later;
         }
@@ -345,7 +345,7 @@ impl Engine {
         });
         if self
             .records
-            .cleans_first(turn, client, (&statement, &mentions))
+            .cleans_first(turn, client, &statement, &mentions)
         {
             return Taken::Later;
         }
@@ -363,7 +363,7 @@ impl Engine {
             pair.bring_user_variables(turn.now, command, (mentions, logs), &mut restore);
         }
         self.records
-            .note_restore(turn, client, (&restore, &statement));
+            .note_restore(turn, client, &restore, &statement);
         let Some(record) = self.records.clients.get_mut(client) else {
             return Taken::Now;
         };
@@ -437,7 +437,7 @@ impl Engine {
         let does = self.records.does(client_key, packet, &statement);
         let pins = self
             .records
-            .add_pins(client_key, &statement, (text, dialect.as_ref()));
+            .add_pins(client_key, &statement, text, dialect.as_ref());
         let effect = self.effect(client_key, packet, &statement, dialect.as_ref());
         let session = self.records.clients.get(client_key);
         let untold =
@@ -448,7 +448,7 @@ impl Engine {
         let (keeping, own_text) = self.take_intent(client_key);
         let keeping = self
             .records
-            .reads_accounts_after(client_key, (packet, &statement), keeping);
+            .reads_accounts_after(client_key, packet, &statement, keeping);
         let Allowance { permit, until } =
             self.matching
                 .take_allowance(&mut self.records, client_key, statement.kind);
@@ -487,11 +487,12 @@ impl Engine {
         );
         let rewritten = rewrite.as_ref().map(|rewrite| &rewrite.text[..]);
         let rewritten = rewritten.or_else(|| effect.as_ref()?.text_in_place_of(text));
-        backend.keep_for_retry((client, &statement), packet, rewritten.is_some());
+        backend.keep_for_retry(client, &statement, packet, rewritten.is_some());
         let does_so = (&statement, effect.as_ref());
         put_tracking(
             outbox,
-            (client, backend),
+            client,
+            backend,
             does_so,
             &self.records.known.track_lists,
         );
@@ -525,7 +526,7 @@ impl Engine {
             keeps_definitions_of: kept,
         };
         backend.note_xa(&statement, text);
-        backend.expect_answer(turn.now, (packet, sequence_id), command);
+        backend.expect_answer(turn.now, packet, sequence_id, command);
     }
 }
 
@@ -538,7 +539,7 @@ fn in_place_of(
     settings: &Settings,
 ) -> Option<Rewrite> {
     dialect
-        .and_then(|dialect| rewrite(statement, (text, dialect), (client, live), settings))
+        .and_then(|dialect| rewrite(statement, text, dialect, client, live, settings))
         .or_else(|| own_status(statement, text, client))
 }
 
@@ -563,7 +564,7 @@ fn put_packet(
             ))
         }
         None if names_statement(packet.payload) => {
-            put_named(outbox, (client, backend), packet, flavor)
+            put_named(outbox, client, backend, packet, flavor)
         }
         None => put_as_sent(outbox, packet),
     }

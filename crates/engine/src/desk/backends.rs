@@ -107,7 +107,7 @@ impl Engine {
                 }
             }
             (Some(BackendLogin::PublicKey(challenge)), AuthMoreData::Data(pem)) => {
-                self.backend_public_key(turn, key, (challenge, pem), sequence_id);
+                self.backend_public_key(turn, key, challenge, pem, sequence_id);
             }
             _ => return Err(Malformed::Invalid("auth more data")),
         }
@@ -147,7 +147,8 @@ impl Engine {
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
-        (challenge, pem): (Challenge, &[u8]),
+        challenge: Challenge,
+        pem: &[u8],
         sequence_id: u8,
     ) {
         let directory = self.records.accounts.clone();
@@ -283,7 +284,7 @@ impl Engine {
         let directory = self.records.accounts.clone();
         let account = directory.account(self.records.pool.key(id).account);
         let challenge = greeted.challenge;
-        let proof = self.records.proof_for(key, (&directory, challenge));
+        let proof = self.records.proof_for(key, &directory, challenge);
         let (Some(account), Some((plugin, response))) = (account, proof) else {
             return self.backend_locked_out(turn, key);
         };

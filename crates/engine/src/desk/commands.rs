@@ -93,7 +93,7 @@ impl Engine {
                 return None;
             }
         };
-        if self.records.prepares_first(turn, key, (bytes, consumed)) {
+        if self.records.prepares_first(turn, key, bytes, consumed) {
             return Some(0);
         }
         let packet = self.records.front(key, bytes).ok()?;
@@ -136,7 +136,7 @@ impl Engine {
             self.records.touch(key, turn.now);
             return Taken::Now;
         };
-        if self.records.refuses_expired(turn, key, (command, packet)) {
+        if self.records.refuses_expired(turn, key, command, packet) {
             return Taken::Now;
         }
         if matches!(command, Command::ResetConnection | Command::ChangeUser) {
@@ -154,7 +154,7 @@ impl Engine {
             Command::Query
                 if self
                     .records
-                    .answered_from_capture(turn, key, (packet.text(), Form::Text)) => {}
+                    .answered_from_capture(turn, key, packet.text(), Form::Text) => {}
             Command::ProcessKill => return self.kill_command(turn, key, packet),
             Command::StmtBulkExecute if self.records.refuses_bulk(turn, key, packet) => {}
             Command::StmtExecute

@@ -273,7 +273,7 @@ impl Engine {
             return;
         };
         let Some(killer) = killer else {
-            if !self.records.kill_from_idle(turn, (id, victim)) {
+            if !self.records.kill_from_idle(turn, id, victim) {
                 self.records.counters.kill_errors += 1;
                 self.kill_answered(turn, victim);
             }

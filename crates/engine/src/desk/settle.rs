@@ -51,7 +51,7 @@ impl Engine {
                 .records
                 .clients
                 .get(client)
-                .and_then(|client| client.retracking(packet, (statement, dialect)))
+                .and_then(|client| client.retracking(packet, statement, dialect))
                 .or_else(|| self.records.act_on_statement(client, packet.payload)),
         };
         if act.is_some() {
@@ -492,7 +492,7 @@ impl Engine {
                 }
             }
         }
-        self.records.statement_answered(key, (command, ending));
+        self.records.statement_answered(key, command, ending);
         let effect = command.effect.as_ref();
         if let Some(column) = effect.and_then(|effect| effect.of_lock()?.column()) {
             self.records.shared.locks.learn(column);

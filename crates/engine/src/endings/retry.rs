@@ -20,7 +20,8 @@ impl Backend {
     /// Keeps a command as long as it may be sent again, should this backend be lost; not one that is `rewritten`.
     pub(crate) fn keep_for_retry(
         &mut self,
-        (client, statement): (&Client, &Statement),
+        client: &Client,
+        statement: &Statement,
         packet: Packet<'_>,
         rewritten: bool,
     ) {

@@ -102,7 +102,7 @@ impl Pair<'_> {
             client.tracks.follow(ok, command.kind == Kind::Set);
         }
         if ok.state_changes.is_empty() {
-            self.put_changes((command, ok), block);
+            self.put_changes(command, ok, block);
             return false;
         }
         let states = &mut [&mut backend.session, &mut client.session];
@@ -121,7 +121,7 @@ impl Pair<'_> {
         if !kept && client.tracks.tells(ok, &self.known.track_lists) {
             backend.agenda.add(&PUT_BACK);
         }
-        self.put_changes((command, ok), block);
+        self.put_changes(command, ok, block);
         self.follow_unseen(command, tracked);
         tracked.schema
     }

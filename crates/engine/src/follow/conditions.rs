@@ -117,7 +117,8 @@ impl Records {
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
-        (packet, statement): (Packet<'_>, &Statement),
+        packet: Packet<'_>,
+        statement: &Statement,
     ) -> bool {
         let client = self.clients.get(key);
         if !client.is_some_and(|client| client.capture.conditions.is_again()) {
@@ -170,7 +171,8 @@ impl Records {
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
-        (text, form): (&[u8], Form),
+        text: &[u8],
+        form: Form,
     ) -> bool {
         if !may_be_show(text) {
             return false;
@@ -213,7 +215,7 @@ impl Records {
         else {
             return false;
         };
-        self.answered_from_capture(turn, key, (&template.text, Form::Binary))
+        self.answered_from_capture(turn, key, &template.text, Form::Binary)
     }
 }
 

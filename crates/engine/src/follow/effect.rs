@@ -60,7 +60,7 @@ impl Records {
         // The server ends what has its own id.
         let own = match dialect {
             Some(dialect) if rewrites && statement.kind != Kind::Kill => {
-                prepared_text((text, &dialect), client, (meaning.counted, &self.settings))
+                prepared_text(text, &dialect, client, meaning.counted, &self.settings)
             }
             _ => None,
         };

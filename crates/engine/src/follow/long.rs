@@ -81,7 +81,8 @@ impl Records {
         &mut self,
         turn: &Turn<'_, I>,
         key: Key,
-        (bytes, len): (&[u8], usize),
+        bytes: &[u8],
+        len: usize,
     ) -> bool {
         let known = self.long.known(key).is_some();
         if len <= LONG || known || self.shared.preparer().is_none() {

@@ -190,7 +190,8 @@ impl Records {
     pub(crate) fn statement_answered(
         &mut self,
         backend: Key,
-        (command, ending): (&ClientCommand, &Ending),
+        command: &ClientCommand,
+        ending: &Ending,
     ) {
         let Some(effect) = &command.effect else {
             return;

@@ -71,7 +71,8 @@ impl Client {
     pub(crate) fn retracking(
         &self,
         packet: Packet<'_>,
-        (statement, dialect): (&Statement, Option<&Dialect>),
+        statement: &Statement,
+        dialect: Option<&Dialect>,
     ) -> Option<Act> {
         let is_text = packet.payload.first() == Some(&(Command::Query as u8));
         if !retracks(statement) || !is_text || self.tracks.is_own() {
@@ -114,7 +115,8 @@ impl Pair<'_> {
 /// the session for it.
 pub(crate) fn put_tracking(
     outbox: &mut Vec<u8>,
-    (client, backend): (&mut Client, &mut Backend),
+    client: &mut Client,
+    backend: &mut Backend,
     (statement, effect): (&Statement, Option<&Effect>),
     lists: &TrackLists,
 ) {

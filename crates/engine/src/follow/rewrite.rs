@@ -18,8 +18,10 @@ const TEXT_MAX: usize = 64 << 10;
 /// What the session is told in place of what its text would say on the backend.
 pub(crate) fn rewrite(
     statement: &Statement,
-    (text, dialect): (&[u8], &Dialect),
-    (client, live): (&Client, Live),
+    text: &[u8],
+    dialect: &Dialect,
+    client: &Client,
+    live: Live,
     settings: &Settings,
 ) -> Option<Rewrite> {
     if !concerns(statement) {
@@ -67,9 +69,11 @@ pub(crate) fn rewrite(
 /// The text that Myriad prepares in place of a client's: with what stays the same for as long as the client is connected,
 /// or, for a statement that asks for one count alone, with LAST_INSERT_ID(), which brings it across.
 pub(crate) fn prepared_text(
-    (text, dialect): (&[u8], &Dialect),
+    text: &[u8],
+    dialect: &Dialect,
     client: &Client,
-    (counted, settings): (Option<Known>, &Settings),
+    counted: Option<Known>,
+    settings: &Settings,
 ) -> Option<Vec<u8>> {
     if text.len() > TEXT_MAX {
         return None;

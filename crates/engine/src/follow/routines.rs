@@ -83,7 +83,8 @@ impl Known {
         &self,
         now: Timestamp,
         client: &Client,
-        (packet, found): (Packet<'_>, &Statement),
+        packet: Packet<'_>,
+        found: &Statement,
         mentions: &mut Vec<Mention>,
     ) {
         if !found.traits.contains(Traits::BODY_ASSIGNS) {

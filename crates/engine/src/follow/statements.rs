@@ -141,7 +141,7 @@ impl Records {
 
     fn judge_read(&self, key: Key, text: &[u8], &(dialect, found): &Read) -> Statement {
         match (found.kind, self.clients.get(key)) {
-            (Kind::Prepared, Some(client)) => self.judge_by_name(client, (text, &dialect), found),
+            (Kind::Prepared, Some(client)) => self.judge_by_name(client, text, &dialect, found),
             (Kind::Multiple, _) if runs_unseen(&found) => Statement {
                 traits: found.traits | Traits::COUNTS_UNSENT_ROWS,
                 ..found

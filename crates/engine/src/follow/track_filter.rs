@@ -12,7 +12,8 @@ impl Pair<'_> {
     /// Appends what the client is told of changes to its session.
     pub(crate) fn put_changes(
         &mut self,
-        (command, ok): (&ClientCommand, &OkPacket<'_>),
+        command: &ClientCommand,
+        ok: &OkPacket<'_>,
         block: &mut Vec<u8>,
     ) {
         if !self.client.dialect().session_track {

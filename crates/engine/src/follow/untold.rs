@@ -59,7 +59,8 @@ impl Client {
     pub(crate) fn tell_in_its_place(
         &mut self,
         flavor: Flavor,
-        (kind, piece): (Kind, &Piece<'_>),
+        kind: Kind,
+        piece: &Piece<'_>,
         block: &mut Vec<u8>,
     ) {
         let dialect = self.dialect();
@@ -95,7 +96,7 @@ impl Client {
                 // What the front door has said for that.
                 StateChange::SystemVariable { name, .. } if name.starts_with(PREFIX) => {}
                 StateChange::SystemVariable { name, value } if self.tracks.names(name, lists) => {
-                    put_variable((name, value), &mut block);
+                    put_variable(name, value, &mut block);
                 }
                 _ => {}
             }

@@ -201,7 +201,7 @@ impl Client {
             Some(prepared.template.meaning.mentions.to_vec())
         };
         let mut mentions = uses.then(mentioned).flatten().unwrap_or_default();
-        known.add_mentions_of_bodies(now, self, (packet, statement), &mut mentions);
+        known.add_mentions_of_bodies(now, self, packet, statement, &mut mentions);
         mentions
     }
 

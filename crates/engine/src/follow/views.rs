@@ -117,7 +117,7 @@ impl Pair<'_> {
             return false;
         };
         self.backend
-            .put_tables_question(outbox, (digest, epoch), &question);
+            .put_tables_question(outbox, digest, epoch, &question);
         true
     }
 }
@@ -134,11 +134,7 @@ impl Backend {
         match self.unsure.take() {
             Some(unsure) if may_ask => {
                 digests.asked(now);
-                self.put_tables_question(
-                    outbox,
-                    (unsure.digest, digests.epoch()),
-                    &unsure.question,
-                );
+                self.put_tables_question(outbox, unsure.digest, digests.epoch(), &unsure.question);
                 true
             }
             _ => false,
@@ -149,7 +145,8 @@ impl Backend {
     fn put_tables_question(
         &mut self,
         outbox: &mut Vec<u8>,
-        (digest, epoch): (Digest, u32),
+        digest: Digest,
+        epoch: u32,
         question: &[u8],
     ) {
         let read = Box::new(ReadTables { digest, epoch });

@@ -43,7 +43,8 @@ impl Records {
     pub(crate) fn proof_for(
         &self,
         key: Key,
-        (directory, challenge): (&Directory, Challenge),
+        directory: &Directory,
+        challenge: Challenge,
     ) -> Option<(&'static [u8], Vec<u8>)> {
         if self.decides_login(key) {
             return Some((relay::PLUGIN, Vec::new()));

@@ -39,7 +39,8 @@ impl Records {
     pub(crate) fn reads_accounts_after(
         &self,
         client: Key,
-        (packet, statement): (Packet<'_>, &Statement),
+        packet: Packet<'_>,
+        statement: &Statement,
         keeping: Option<Box<Keeping>>,
     ) -> Option<Box<Keeping>> {
         let names = |word: &[u8]| {

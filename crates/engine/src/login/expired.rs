@@ -23,7 +23,8 @@ impl Records {
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
-        (command, packet): (Command, Packet<'_>),
+        command: Command,
+        packet: Packet<'_>,
     ) -> bool {
         let Some(client) = self.clients.get(key) else {
             return false;

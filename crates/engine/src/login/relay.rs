@@ -54,7 +54,8 @@ impl Records {
     pub(crate) fn relay_backend<I: Io<Mail>>(
         &self,
         turn: &Turn<'_, I>,
-        (client, place): (Key, RelayPlace),
+        client: Key,
+        place: RelayPlace,
         collation: u8,
     ) -> Backend {
         let mut backend = self.new_backend(collation, turn.now);

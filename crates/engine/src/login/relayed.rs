@@ -116,7 +116,8 @@ impl Records {
     pub(crate) fn kill_from_idle<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
-        (id, victim): (KeyId, Key),
+        id: KeyId,
+        victim: Key,
     ) -> bool {
         let target = self.pool.get(victim).map(|backend| backend.connection_id);
         let (Some((killer, _)), Some(target)) = (self.pool.oldest_idle_of(id), target) else {

@@ -64,14 +64,15 @@ impl Records {
         collation: u8,
     ) {
         let backend = self.new_backend(collation, turn.now);
-        self.open_with(turn, (id, slot), backend);
+        self.open_with(turn, id, slot, backend);
     }
 
     /// Opens this connection of `id`.
     pub(crate) fn open_with<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
-        (id, slot): (KeyId, Slot),
+        id: KeyId,
+        slot: Slot,
         backend: Backend,
     ) -> Key {
         let key = self.pool.insert(id, slot, backend, turn.now);

@@ -119,7 +119,7 @@ impl Matching {
         let Some(lane) = self.lane_with_room(records, turn, key) else {
             return false;
         };
-        self.put_in_lane(records, turn, (lane, key), packet);
+        self.put_in_lane(records, turn, lane, key, packet);
         true
     }
 
@@ -171,7 +171,7 @@ impl Matching {
             return Some(idle);
         }
         let (lane, depth) = best?;
-        (depth <= FILL_AT && !self.must_yield(records, turn, (id, lane))).then_some(lane)
+        (depth <= FILL_AT && !self.must_yield(records, turn, id, lane)).then_some(lane)
     }
 
     /// Sends a read into a lane. Its bytes stay at the front of the client's inbox until it is
@@ -180,7 +180,8 @@ impl Matching {
         &mut self,
         records: &mut Records,
         turn: &mut Turn<'_, I>,
-        (lane, key): (Key, Key),
+        lane: Key,
+        key: Key,
         packet: Packet<'_>,
     ) {
         let allowance = self.take_allowance(records, key, Kind::Select);
@@ -234,7 +235,7 @@ impl Matching {
         };
         let waiting =
             [State::ForLane(id), State::Waiting(id)].map(|queue| records.clients.count(queue));
-        if waiting == [0, 0] || self.must_yield(records, turn, (id, lane)) {
+        if waiting == [0, 0] || self.must_yield(records, turn, id, lane) {
             return;
         }
         let max_age = records.settings.backend_max_age;
@@ -243,7 +244,7 @@ impl Matching {
             if !room || !backend.takes_more(turn.now, max_age) {
                 return;
             }
-            if let Some(client) = self.late_sharer(records, turn, (id, lane)) {
+            if let Some(client) = self.late_sharer(records, turn, id, lane) {
                 self.send_in_lane(records, turn, lane, client);
                 continue;
             }
@@ -269,7 +270,8 @@ impl Matching {
         &mut self,
         records: &mut Records,
         turn: &Turn<'_, I>,
-        (id, lane): (KeyId, Key),
+        id: KeyId,
+        lane: Key,
     ) -> Option<Key> {
         let key = records.clients.first(State::Waiting(id))?;
         let client = records.clients.get(key)?;
@@ -302,7 +304,7 @@ impl Matching {
                 attributes: 0,
             };
             records.counters.queue_wait.record(waited);
-            self.put_in_lane(records, turn, (lane, key), packet);
+            self.put_in_lane(records, turn, lane, key, packet);
         }
         if let Some(client) = records.clients.get_mut(key) {
             client.inbox = inbox;

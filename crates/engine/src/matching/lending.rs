@@ -60,8 +60,11 @@ impl Matching {
                     self.yields(
                         records,
                         turn,
-                        (of, holder, records.resting(turn, idle)),
-                        (id, claim),
+                        of,
+                        holder,
+                        records.resting(turn, idle),
+                        id,
+                        claim,
                     )
                 }
             };
@@ -78,8 +81,11 @@ impl Matching {
         &self,
         records: &Records,
         turn: &Turn<'_, I>,
-        (holder, has, resting): (KeyId, Claim, Resting),
-        (other, needs): (KeyId, Claim),
+        holder: KeyId,
+        has: Claim,
+        resting: Resting,
+        other: KeyId,
+        needs: Claim,
     ) -> bool {
         if !records.are_of_one_account(holder, other) {
             return gives_way(has, needs, resting, turn.now);
@@ -98,7 +104,8 @@ impl Matching {
         &self,
         records: &Records,
         turn: &Turn<'_, I>,
-        (id, lane): (KeyId, Key),
+        id: KeyId,
+        lane: Key,
     ) -> bool {
         const OTHERS: [pool::State; 4] = [
             pool::State::Active,
@@ -143,7 +150,7 @@ impl Matching {
         let others = records.awake.iter().copied().filter(|&other| other != id);
         let needy = others.filter_map(|other| {
             let claim = self.claim(records, other, turn.now);
-            let yields = self.yields(records, turn, (id, holder, resting), (other, claim));
+            let yields = self.yields(records, turn, id, holder, resting, other, claim);
             let due = claim.due.filter(|&due| due <= turn.now);
             yields.then_some(((due.is_none(), due, claim.waiting_since), other))
         });

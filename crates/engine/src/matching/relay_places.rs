@@ -31,15 +31,17 @@ impl Records {
     fn open_relay<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
-        (client, place): (Key, RelayPlace),
-        (id, slot): (KeyId, Slot),
+        client: Key,
+        place: RelayPlace,
+        id: KeyId,
+        slot: Slot,
     ) {
         let Some(record) = self.clients.get(client) else {
             return;
         };
         let collation = record.session.collation;
-        let backend = self.relay_backend(turn, (client, place), collation);
-        let key = self.open_with(turn, (id, slot), backend);
+        let backend = self.relay_backend(turn, client, place, collation);
+        let key = self.open_with(turn, id, slot, backend);
         self.served(id, turn.now);
         self.set_stage(turn, client, RelayStage::Backend(key));
     }
@@ -76,7 +78,7 @@ impl Matching {
             let Some(place) = self.relays.take_first() else {
                 return;
             };
-            records.open_relay(turn, (client, place), (id, slot));
+            records.open_relay(turn, client, place, id, slot);
         }
         records.shared.relays.set_short(records.worker, false);
     }

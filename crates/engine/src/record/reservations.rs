@@ -102,7 +102,7 @@ impl Limits {
 
 impl Book {
     /// True if of so much an account leaves free as much as it then has.
-    fn leaves_enough(&self, (account, bytes): (u32, usize), of: usize) -> bool {
+    fn leaves_enough(&self, account: u32, bytes: usize, of: usize) -> bool {
         let own = self.accounts.get(&account).map_or(0, |own| own.taken);
         let left = of.checked_sub(self.taken + bytes);
         left.is_some_and(|left| own + bytes <= left)
@@ -124,7 +124,7 @@ impl Book {
         let is_first = own.is_none_or(|own| own.granted == 0);
         need.urgent && after <= limits.total
             || is_first && after <= limits.beyond_urgent()
-            || self.leaves_enough((need.account, need.bytes), limits.for_whole_commands())
+            || self.leaves_enough(need.account, need.bytes, limits.for_whole_commands())
     }
 
     fn take(&mut self, account: u32, bytes: usize, is_granted: bool) {

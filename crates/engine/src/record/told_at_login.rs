@@ -44,8 +44,8 @@ impl ToldAtLogin {
     pub(crate) fn put<'a>(&'a self, own: impl Fn(&[u8]) -> Own<'a>, block: &mut Vec<u8>) {
         for (name, common) in &self.variables {
             match own(name) {
-                Own::Value(value) => put_variable((name, value), block),
-                Own::Common => put_variable((name, common), block),
+                Own::Value(value) => put_variable(name, value, block),
+                Own::Common => put_variable(name, common, block),
                 Own::Unknown => {}
             }
         }
@@ -113,7 +113,7 @@ mod tests {
             ("sql_auto_is_null", "OFF"),
             ("redirect_url", "mysql://elsewhere"),
         ] {
-            put_variable((name.as_bytes(), value.as_bytes()), &mut block);
+            put_variable(name.as_bytes(), value.as_bytes(), &mut block);
         }
         put_schema(b"shop", &mut block);
         let mut learned = ToldAtLogin::default();

@@ -27,7 +27,8 @@ impl Records {
         &mut self,
         turn: &mut Turn<'_, I>,
         client: Key,
-        (statement, mentions): (&Statement, &[Mention]),
+        statement: &Statement,
+        mentions: &[Mention],
     ) -> bool {
         let cleans = self.attached(client).is_some_and(|pair| {
             pair.sees_foreign_sequences(statement)
@@ -46,7 +47,8 @@ impl Records {
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
-        (packet, statement): (Packet<'_>, &Statement),
+        packet: Packet<'_>,
+        statement: &Statement,
     ) -> bool {
         let counted = self
             .clients
@@ -101,7 +103,8 @@ impl Records {
         &mut self,
         turn: &mut Turn<'_, I>,
         client: Key,
-        (restore, statement): (&Restore, &Statement),
+        restore: &Restore,
+        statement: &Statement,
     ) {
         if restore.is_empty() && !retracks(statement) {
             return;
@@ -213,7 +216,8 @@ impl Records {
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
-        (packet, statement): (Packet<'_>, &Statement),
+        packet: Packet<'_>,
+        statement: &Statement,
     ) -> bool {
         if !pins_for_routines(statement) {
             return false;

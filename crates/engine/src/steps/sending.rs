@@ -68,7 +68,8 @@ impl Records {
         &mut self,
         client: Key,
         statement: &Statement,
-        (text, dialect): (&[u8], Option<&Dialect>),
+        text: &[u8],
+        dialect: Option<&Dialect>,
     ) -> PinReasons {
         if statement.pins.is_empty() {
             return PinReasons::NONE;
@@ -116,7 +117,8 @@ impl Backend {
     pub(crate) fn expect_answer(
         &mut self,
         now: Timestamp,
-        (packet, sequence_id): (Packet<'_>, u8),
+        packet: Packet<'_>,
+        sequence_id: u8,
         command: ClientCommand,
     ) {
         self.head_since = now;

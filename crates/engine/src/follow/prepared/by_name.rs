@@ -40,7 +40,8 @@ impl Records {
     pub(crate) fn judge_by_name(
         &self,
         client: &Client,
-        (text, dialect): (&[u8], &Dialect),
+        text: &[u8],
+        dialect: &Dialect,
         mut found: Statement,
     ) -> Statement {
         match text_prepared(text, dialect) {

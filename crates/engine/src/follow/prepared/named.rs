@@ -51,7 +51,8 @@ pub(crate) fn need<'a>(
 /// Appends a command that names a prepared statement, which the backend has.
 pub(crate) fn put_named(
     outbox: &mut Vec<u8>,
-    (client, backend): (&mut Client, &mut Backend),
+    client: &mut Client,
+    backend: &mut Backend,
     packet: Packet<'_>,
     flavor: Flavor,
 ) -> Put {
@@ -95,12 +96,7 @@ pub(crate) fn put_named(
         // The execution follows it, when the backend has taken all of it.
         Some(long) if long.packets().len() > LARGE => {
             let mut execution = Vec::new();
-            let put = put_execution(
-                &mut execution,
-                (statement, instance),
-                (packet, list),
-                flavor,
-            );
+            let put = put_execution(&mut execution, statement, instance, packet, list, flavor);
             Put {
                 last: put.last,
                 rest: Some(Rest::behind(long, (execution, put.rest), outbox)),
@@ -110,7 +106,7 @@ pub(crate) fn put_named(
             if let Some(long) = &long {
                 outbox.extend_from_slice(long.packets());
             }
-            put_execution(outbox, (statement, instance), (packet, list), flavor)
+            put_execution(outbox, statement, instance, packet, list, flavor)
         }
     };
     backend.statements.long_data_of = has_long.then_some(number);
@@ -133,8 +129,10 @@ fn is_refused(payload: &[u8], statement: &ClientStatement) -> bool {
 
 fn put_execution(
     outbox: &mut Vec<u8>,
-    (statement, instance): (&mut ClientStatement, &mut Instance),
-    (packet, list): (Packet<'_>, ParameterList),
+    statement: &mut ClientStatement,
+    instance: &mut Instance,
+    packet: Packet<'_>,
+    list: ParameterList,
     flavor: Flavor,
 ) -> Put {
     let begin = outbox.len();
