@@ -89,6 +89,10 @@ impl Records {
         let Some(backend) = self.pool.get_mut(key) else {
             return true;
         };
+        let asks = backend.due.intersects(Due::PING | Due::GLOBALS) || !backend.agenda.is_empty();
+        if !asks {
+            return false;
+        }
         let outbox = turn.io.outbox(backend.handle);
         if backend.due.contains(Due::PING) {
             put_command(outbox, Command::Ping, b"");
@@ -121,11 +125,16 @@ impl Records {
         let Some(mut pair) = self.pair(key) else {
             return false;
         };
+        for thing in CARRIED {
+            if (thing.leave)(&pair) {
+                pair.asks(thing);
+            }
+        }
+        if pair.backend.agenda.is_empty() {
+            return false;
+        }
         let outbox = turn.io.outbox(pair.backend.handle);
-        let mut things = CARRIED.into_iter();
-        let asks = things.any(|thing| (thing.leave)(&mut pair, outbox, turn.now));
-        pair.counters.read_backs += u64::from(asks);
-        asks
+        pair.ask_next(outbox, turn.now)
     }
 
     /// What the answer to something of ours says of changes to the session.

@@ -159,10 +159,17 @@ impl Records {
 
     /// Asks the backend for the conditions of the attached session that only it has. False if it has none.
     pub(crate) fn read_warnings<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) -> bool {
-        self.pair(key).is_some_and(|mut pair| {
-            let outbox = turn.io.outbox(pair.backend.handle);
-            pair.ask_for_conditions(outbox)
-        })
+        let Some(mut pair) = self.pair(key) else {
+            return false;
+        };
+        let conditions = &mut pair.client.capture.conditions;
+        if !conditions.needs_backend() {
+            let read = conditions.read();
+            debug_assert!(read.is_none(), "it needs the backend");
+            return false;
+        }
+        let outbox = turn.io.outbox(pair.backend.handle);
+        pair.ask_for_conditions(outbox)
     }
 
     /// Answers SHOW WARNINGS and SHOW ERRORS from what is known. False if the command is another, there

@@ -24,7 +24,8 @@ pub(crate) static ROW_COUNTS: Carried = Carried {
         pair.backend.note_found_rows(command, ending);
         command.note_counts(&mut pair.client.capture, *ending != Ending::Ok);
     },
-    leave: |pair, outbox, _| pair.backend.ask_for_found_rows(outbox),
+    ask: |pair, outbox, _| pair.backend.ask_for_found_rows(outbox),
+    leave: |pair| pair.backend.counted_rows,
     told: |pair, _, reply| {
         if let Ok(rows) = reply.rows {
             pair.client.learn_found_rows(rows);
@@ -106,11 +107,11 @@ impl Records {
         let Some(backend) = self.pool.get_mut(key) else {
             return false;
         };
-        if !backend.ask_for_found_rows(turn.io.outbox(backend.handle)) {
+        if !backend.counted_rows {
             return false;
         }
         self.counters.read_backs += 1;
-        true
+        backend.ask_for_found_rows(turn.io.outbox(backend.handle))
     }
 }
 

@@ -37,7 +37,8 @@ pub(crate) static INSERT_ID: Carried = Carried {
             pair.backend.insert_id = InsertId::OfClient;
         }
     },
-    leave: |pair, outbox, _| pair.backend.ask_for_insert_id(outbox),
+    ask: |pair, outbox, _| pair.backend.ask_for_insert_id(outbox),
+    leave: |pair| pair.backend.insert_id == InsertId::OfClient,
     told: |pair, _, reply| {
         if let Ok(rows) = reply.rows {
             pair.learn_insert_id(rows);

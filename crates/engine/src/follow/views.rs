@@ -28,10 +28,11 @@ pub(crate) static TABLES: Carried = Carried {
 
 /// Whether a read names a view for which something was brought that only a view could see.
 pub(crate) static VIEWS: Carried = Carried {
-    leave: |pair, outbox, now| {
+    ask: |pair, outbox, now| {
         let digests = &mut pair.known.digests;
         pair.backend.ask_for_unsure(outbox, digests, now)
     },
+    leave: |pair| pair.backend.unsure.is_some(),
     ..Carried::NOTHING
 };
 

@@ -19,8 +19,8 @@ pub(crate) struct Carried {
     pub answered: fn(&mut Pair<'_>, &ClientCommand, &Ending),
     /// It is on the agenda: asks the backend. False if there is nothing to ask after all.
     pub ask: fn(&mut Pair<'_>, &mut Vec<u8>, Timestamp) -> bool,
-    /// The session is about to let go of the backend: asks for what only that knows. False if that is nothing.
-    pub leave: fn(&mut Pair<'_>, &mut Vec<u8>, Timestamp) -> bool,
+    /// The session is about to let go of the backend. True if only that knows it: then it is asked.
+    pub leave: fn(&Pair<'_>) -> bool,
     /// The backend has answered; it may be sent something more.
     pub told: fn(&mut Pair<'_>, &mut Vec<u8>, Reply<'_>),
     /// What the session tracker says with the answer.
@@ -33,7 +33,7 @@ impl Carried {
         must_be_answered: true,
         answered: |_, _, _| {},
         ask: |_, _, _| false,
-        leave: |_, _, _| false,
+        leave: |_| false,
         told: |_, _, _| {},
         tracked: |_, _| {},
     };

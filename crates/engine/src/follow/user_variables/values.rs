@@ -11,7 +11,7 @@ use crate::record::pair::Pair;
 /// The values of user variables.
 pub(crate) static USER_VARIABLES: Carried = Carried {
     must_be_answered: false,
-    leave: |pair, outbox, _| {
+    ask: |pair, outbox, _| {
         let names = std::mem::take(&mut pair.backend.leftovers.variables.unread);
         if names.is_empty() {
             return false;
@@ -27,6 +27,7 @@ pub(crate) static USER_VARIABLES: Carried = Carried {
             .ask_about(outbox, &USER_VARIABLES, kept, &question);
         true
     },
+    leave: |pair| pair.backend.leftovers.variables.is_unread(),
     told: |pair, _, reply| {
         if let Kept::UserVariables(read) = reply.kept {
             pair.learn_user_variables(&read, reply.rows.is_ok());
