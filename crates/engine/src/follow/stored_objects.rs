@@ -18,6 +18,16 @@ use crate::record::records::Records;
 use crate::record::shared::Mail;
 use crate::record::turn::Turn;
 
+/// Variables for which the server may refuse a question, or end it.
+const LIMITS: [&[u8]; 6] = [
+    b"max_join_size",
+    b"sql_big_selects",
+    b"max_execution_time",
+    b"max_statement_time",
+    b"cte_max_recursion_depth",
+    b"max_recursive_iterations",
+];
+
 /// A question that is lost later than this is not asked again at once: it may be what the connection was lost for.
 const SLOW: Span = Span::from_secs(10);
 
@@ -104,13 +114,20 @@ impl Records {
         if self.is_asking_for_stored(turn.now, id) {
             return false;
         }
-        let question = unseen_question(self.known.flavor());
-        // The question would use up what only the next transaction is to have.
-        let backend = self.pool.get_mut(key);
-        let backend = backend.filter(|backend| backend.session.next_transaction().is_none());
-        let Some(backend) = backend else {
+        let Some(backend) = self.pool.get_mut(key) else {
             return false;
         };
+        // The question would use up what only the next transaction is to have.
+        if backend.session.next_transaction().is_some() {
+            return false;
+        }
+        // A session has set limits, for which it might be refused: it is asked once the backend is clean.
+        let variables = &backend.session.variables;
+        if LIMITS.iter().any(|limit| variables.get(limit).is_some()) {
+            self.reset_backend(turn, key);
+            return true;
+        }
+        let question = unseen_question(self.known.flavor());
         let outbox = turn.io.outbox(backend.handle);
         backend.ask(outbox, Ask::Stored, question.as_bytes());
         // Tables that go while it looks at them leave errors in the list, which a CALL would not empty.
