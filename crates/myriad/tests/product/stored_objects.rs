@@ -403,15 +403,19 @@ fn what_a_pinned_session_has_defined_leaves_nothing_to_others_when_its_pin_ends(
     assert_eq!(pinned(&door, "stored_object"), 1);
 }
 
-/// The question goes to a backend that has what a session has set, for which the server would refuse it.
+/// The question goes to a backend that has what a session has set. With limits, and with strings that are of no character
+/// set, the server would refuse it.
 #[test]
-fn limits_of_a_session_do_not_hide_what_others_may_come_to() {
+fn what_a_session_has_set_does_not_hide_what_others_may_come_to() {
     let database = begin("stored_limits", "SET NEW.a = 1;");
     let settings = ["backend.max_connections = 1", "server.workers = 1"];
     let door = FrontDoor::start(database.address(), &settings);
     let [mut limited, mut other] = [(); 2].map(|()| Client::new(&door.address(), "stored_limits"));
     limited.run("SET SESSION max_join_size = 1");
     limited.run("CREATE VIEW y AS SELECT 1 AS a");
+    other.run("SELECT * FROM u");
+    limited.run("SET NAMES binary");
+    limited.run("CREATE VIEW z AS SELECT 1 AS a");
     other.run("SELECT * FROM u");
     other.run("INSERT INTO u VALUES (1)");
     assert_eq!(pinned(&door, "stored_object"), 0);

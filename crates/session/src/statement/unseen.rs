@@ -107,7 +107,19 @@ pub fn unseen_question(flavor: Flavor) -> String {
         start(64),
         start(64)
     );
-    question.replace('#', GAP)
+    in_utf8mb4(&question.replace('#', GAP))
+}
+
+/// The same text, whose literals are in utf8mb4 whatever the character set of the connection: with `binary` no pattern
+/// could be compared.
+fn in_utf8mb4(question: &str) -> String {
+    let mut parts = question.split('\'');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for (place, part) in parts.enumerate() {
+        text.push_str(if place % 2 == 0 { " _utf8mb4'" } else { "'" });
+        text.push_str(part);
+    }
+    text
 }
 
 #[cfg(test)]
