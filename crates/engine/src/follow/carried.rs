@@ -56,7 +56,7 @@ impl Pair<'_> {
     }
 
     /// Asks for what a question of ours would change, if only the backend knows that. True if so.
-    fn saves_first(&mut self, outbox: &mut Vec<u8>) -> bool {
+    pub(crate) fn saves_first(&mut self, outbox: &mut Vec<u8>) -> bool {
         if self.ask_for_conditions(outbox) {
             return true;
         }

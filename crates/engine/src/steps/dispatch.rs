@@ -249,9 +249,11 @@ impl Records {
                 && (self.known.flavor() == Flavor::MySql || unasked.called.schema.is_none()),
             epoch: self.known.routines.epoch,
         });
-        // A question empties the list of conditions, and is one that counts rows.
-        let reads_first =
-            within && (self.read_warnings(turn, place) || self.read_found_rows(turn, place));
+        let reads_first = within
+            && self.attached(key).is_some_and(|mut pair| {
+                let outbox = turn.io.outbox(pair.backend.handle);
+                pair.saves_first(outbox)
+            });
         let Some(backend) = self.pool.get_mut(place) else {
             return false;
         };
