@@ -11,10 +11,13 @@ use crate::client::{Phase, SLOW_READERS};
 use crate::failure::{Broken, Rule, ensure};
 use crate::world::World;
 
-/// A statement may begin so much before another one of its account and worker that came earlier: the order holds
-/// to within [`KEEP`], and opening another connection takes time. Where others compete, the earlier one may wait
-/// for a turn of its account first.
-const OVERTAKES: Span = Span::from_ms(100);
+/// A statement that came so much later than another one of its account and worker begins after it. Where others compete,
+/// the earlier one may wait for a turn of its account first.
+const IN_ORDER: Span = KEEP;
+
+/// The earlier one may still wait while a connection is opened for it: the later one then takes nothing from it. It is
+/// at work, or has left, this long after.
+const OPENING: Span = Span::from_ms(40);
 
 /// The time until the backend that an account or a worker has got comes back: it may keep it for [`KEEP`], runs a statement,
 /// and the next one has to be opened.
@@ -26,6 +29,9 @@ const RELIEVED: Span = Span::from_ms(700);
 /// An account's clients on one worker.
 type Side = (usize, usize);
 
+/// A statement that waits: of which side, since when, and of which client.
+type Waiting = (Side, Timestamp, usize);
+
 /// What was seen so far.
 #[derive(Default)]
 pub(crate) struct FairnessWatch {
@@ -33,8 +39,10 @@ pub(crate) struct FairnessWatch {
     seen: BTreeSet<String>,
     /// When a statement of a side was last seen to begin, or one of its clients ceased to wait.
     served: BTreeMap<Side, Timestamp>,
-    /// Statements that waited after the last turn: of which side, since when, and of which client.
-    waiting: Vec<(Side, Timestamp, usize)>,
+    /// Statements that waited after the last turn.
+    waiting: Vec<Waiting>,
+    /// Those of them that others went before, which statement was the first, and when.
+    overtaken: BTreeMap<Waiting, (String, Timestamp)>,
     /// The longest wait of a side for its turn.
     pub(crate) longest_us: u64,
 }
@@ -45,13 +53,14 @@ impl FairnessWatch {
         if world.setup.holders.is_none() || world.drained_at.is_some() {
             return Ok(());
         }
-        self.check_order(world)?;
+        self.note_order(world);
         self.note_waiting(world);
+        self.check_order(world)?;
         self.check_turns(world)
     }
 
-    /// Nobody goes before a client of the same account that has waited for longer.
-    fn check_order(&mut self, world: &World) -> Result<(), Broken> {
+    /// Which statements went before others of their account that had waited for longer.
+    fn note_order(&mut self, world: &World) {
         let now = world.schedule.now();
         for (account, running) in world.running() {
             if self.seen.contains(&running.tag) {
@@ -71,14 +80,26 @@ impl FairnessWatch {
                 true => Span::ZERO,
                 false => world.turn_bound(account),
             };
-            let mut earlier = self.waiting.iter().filter(|&&(of, ..)| of == side);
-            let overtaken = earlier.find(|&&(_, since, _)| since + OVERTAKES + turn < sent);
-            ensure(Rule::Fairness, overtaken.is_none(), || {
-                let tag = &running.tag;
-                format!("{tag}, sent at {sent:?}, runs before {overtaken:?}")
-            })?;
+            for &waiting in &self.waiting {
+                let (of, since, _) = waiting;
+                if of == side && since + IN_ORDER + turn < sent {
+                    let first = || (running.tag.clone(), now);
+                    self.overtaken.entry(waiting).or_insert_with(first);
+                }
+            }
         }
-        Ok(())
+    }
+
+    /// Nobody waits on after others went before.
+    fn check_order(&mut self, world: &World) -> Result<(), Broken> {
+        self.overtaken
+            .retain(|waiting, _| self.waiting.contains(waiting));
+        let now = world.schedule.now();
+        let mut overtaken = self.overtaken.iter();
+        let waits_on = overtaken.find(|(_, (_, began))| *began + OPENING < now);
+        ensure(Rule::Fairness, waits_on.is_none(), || {
+            format!("at {now:?} one still waits that another statement went before: {waits_on:?}")
+        })
     }
 
     fn note_waiting(&mut self, world: &World) {
