@@ -70,7 +70,7 @@ pub fn substitute(
         let named = place.is_alias(token);
         place.pass(token);
         let name = &text[column..reader.behind()];
-        if replaced && !named && place.ends_column(reader.peek()) && !name.contains(&0) {
+        if replaced && !named && place.ends_column(reader.peek()) && can_be_name(name) {
             out.extend_from_slice(&text[copied..reader.behind()]);
             out.extend_from_slice(b" AS ");
             out.extend_from_slice(&identifier::quoted_name(name, dialect.charset));
@@ -82,6 +82,11 @@ pub fn substitute(
     }
     out.extend_from_slice(&text[copied..]);
     Some(out)
+}
+
+/// Not all that can stand in a string or in a comment can stand in a name; and behind `--` a name would be a comment.
+fn can_be_name(column: &[u8]) -> bool {
+    !column.contains(&0) && !column.ends_with(b"--")
 }
 
 /// What begins within a version comment and ends behind it would take the comment's end away.

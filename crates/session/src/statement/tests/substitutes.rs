@@ -96,6 +96,7 @@ fn values_take_the_place_and_columns_keep_their_names() {
             "SET STATEMENT lock_wait_timeout = 1 FOR SELECT 6033, 6033",
         ),
         ("SELECT@@port", "SELECT 6033 AS `@@port`"),
+        ("SELECT @@port--, 1", "SELECT 6033--, 1"),
         ("SELECT @@`port`", "SELECT 6033 AS `@@``port```"),
         (
             "INSERT INTO log VALUES (ROW_COUNT(), 'ROW_COUNT()')",
