@@ -57,6 +57,8 @@ impl Records {
         packet.payload().extend_from_slice(&text);
         packet.finish();
         client.inbox.splice(..0, command);
+        // What waited is behind it now.
+        self.long.stands_back(key);
         // The server allows several statements there, whatever the client may send.
         let several = text.contains(&SEPARATOR) && client.backend.is_none();
         let adds = several && !client.capabilities.contains(Capabilities::MULTI_STATEMENTS);

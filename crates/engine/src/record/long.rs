@@ -100,6 +100,11 @@ impl LongCommands {
         }
     }
 
+    /// The command that has waited at the front of a client's inbox stands behind another one.
+    pub(crate) fn stands_back(&mut self, client: Key) {
+        self.waiting.remove(&client);
+    }
+
     /// The command of a client is gone.
     pub(crate) fn forget(&mut self, client: Key) {
         self.waited(client);

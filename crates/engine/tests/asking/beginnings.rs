@@ -1,11 +1,11 @@
 //! What sessions begin with, where MySQL's handshake says something else.
 
 use accounts::Standing;
-use events::{Handle, Tag};
+use events::{Handle, Handler, HangUp, Tag};
 use wire::{OkPacket, ServerStatus, whole_packet};
 
 use crate::account_statements::{none, row};
-use crate::relays::greeted_by;
+use crate::relays::{greeted, greeted_by};
 use crate::stage::{SECRET, Stage, collations, ok, query, set_up, sound};
 
 /// A backend that is asked what its session began with, greeted by MySQL. The first one lists the collations.
@@ -63,4 +63,52 @@ fn a_session_begins_without_autocommit_also_while_a_connection_is_opened() {
     opened(&mut stage, false);
     let (_, has_autocommit) = log_in(&mut stage);
     assert!(!has_autocommit);
+}
+
+/// The command that waited when that became known stands behind it.
+#[test]
+fn what_is_run_for_a_session_that_begins_is_not_taken_for_the_command_that_waited() {
+    let mut stage = Stage::new();
+    stage.publish_one(("app", SECRET), Standing::Open);
+    let ((_, client), _) = log_in(&mut stage);
+    stage.say(client, &query("SELECT a FROM t"));
+    let backend = greeted(&mut stage);
+    let wire = &mut stage.wire;
+    stage
+        .engine
+        .hung_up(wire, client, HangUp::Closed, stage.now);
+    // By now it is known how texts are read.
+    let ((_, client), _) = log_in(&mut stage);
+    stage.say(client, &query("SELECT a FROM t"));
+    stage.sent();
+    let of_session = ["utf8mb4", "utf8mb4", "utf8mb4_bin", "", "", "1", "0", "0"];
+    // SET @a = 1
+    let of_all = [
+        "534554204061203d2031",
+        "28800",
+        "28800",
+        "",
+        "1",
+        "0",
+        "NONE",
+    ];
+    let facts = row(&[&of_session[..], &of_all].concat());
+    for answer in [
+        ok(2, 0),
+        collations(),
+        set_up(),
+        facts.clone(),
+        sound(),
+        row(&["0", "app@%"]),
+        // What was run for the backend is cleaned off it.
+        ok(1, 0),
+        set_up(),
+        facts,
+        none(),
+        row(&["1"]),
+    ] {
+        stage.say(backend, &answer);
+    }
+    let sent = stage.sent();
+    assert!(sent.ends_with(b"\x03SET @a = 1"), "{}", sent.escape_ascii());
 }
