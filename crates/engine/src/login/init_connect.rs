@@ -57,7 +57,7 @@ impl Records {
         packet.payload().extend_from_slice(&text);
         packet.finish();
         client.inbox.splice(..0, command);
-        // What waited is behind it now.
+        // What is kept of a command that waited is not of this one.
         self.long.stands_back(key);
         // The server allows several statements there, whatever the client may send.
         let several = text.contains(&SEPARATOR) && client.backend.is_none();
